@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"voucherd/application/batch"
 	"voucherd/application/port"
 	"voucherd/domain/voucher"
@@ -32,26 +30,21 @@ var lookupLimits = batch.Limits{Batch: 512, PerKey: 4096, Total: 4096}
 type Directory struct {
 	clock   port.Clock
 	lookups *batch.Combiner[struct{}, voucher.Code, voucher.Voucher]
-	known   *lru.Cache[voucher.Code, voucher.Voucher]
-	unknown *lru.Cache[voucher.Code, time.Time] // until when
+	known   *recent[voucher.Code, voucher.Voucher]
+	unknown *recent[voucher.Code, time.Time] // until when
 }
 
 // NewDirectory returns an empty directory in front of reader.
 func NewDirectory(reader port.Reader, clock port.Clock) *Directory {
-	d := &Directory{clock: clock, known: newCache[voucher.Voucher](rememberedVouchers), unknown: newCache[time.Time](rememberedUnknown)}
+	d := &Directory{
+		clock:   clock,
+		known:   newRecent[voucher.Code, voucher.Voucher](rememberedVouchers),
+		unknown: newRecent[voucher.Code, time.Time](rememberedUnknown),
+	}
 	d.lookups = batch.NewCombiner(lookupLimits, func(_ struct{}, codes []voucher.Code) []batch.Result[voucher.Voucher] {
 		return d.read(reader, codes)
 	})
 	return d
-}
-
-// newCache returns a cache of size entries; the library's only error is a size below 1.
-func newCache[V any](size int) *lru.Cache[voucher.Code, V] {
-	c, err := lru.New[voucher.Code, V](size)
-	if err != nil {
-		panic(err)
-	}
-	return c
 }
 
 // Lookup returns the voucher as it was seen last. Errors: voucher.ErrVoucherNotFound and those of port.Reader.
