@@ -15,4 +15,5 @@
 //   - Answered times have exactly three decimals, so that what was read and sent back reads the same again.
 //   - A client that hangs up cancels nothing that has begun. Its reserve, confirm or release is left out if it was
 //     still waiting for its turn.
+//   - What isn't HTTP, or has headers over the limit, is answered by net/http itself (400, 431), in plain text.
 package rest

@@ -62,6 +62,16 @@ func TestATamperedHistoryIsFound(t *testing.T) {
 		{"an amendment of other terms", func(b *books) { b.history[b.find(voucher.VoucherAmended, "")].TermsBefore.Paused = true }, []string{audit.KindHistory}},
 		{"an amendment to nothing", func(b *books) { b.history[b.find(voucher.VoucherAmended, "")].TermsAfter = nil },
 			[]string{audit.KindHistory, audit.KindVoucher}},
+		{"a last amendment to nothing", func(b *books) {
+			b.amend(in(20), voucher.Amendment{Paused: new(true)})
+			b.history[len(b.history)-1].TermsAfter = nil
+		}, []string{audit.KindHistory, audit.KindVoucher}},
+		{"a second release", func(b *books) { b.record(b.history[b.find(voucher.ReservationReleased, "cancelled")]) }, []string{audit.KindHistory}},
+		{"a release of what was confirmed", func(b *books) {
+			c := b.history[b.find(voucher.ReservationConfirmed, "paid")]
+			c.Kind, c.After = voucher.ReservationReleased, &voucher.Facts{Status: voucher.Released, ReleaseReason: voucher.Cancelled}
+			b.record(c)
+		}, []string{audit.KindHistory}},
 		{"a beginning with a past", func(b *books) { b.history[0].TermsBefore = b.history[0].TermsAfter }, []string{audit.KindHistory}},
 		{"a confirmation of another version", func(b *books) { b.history[b.find(voucher.ReservationConfirmed, "paid")].Version.Sequence++ },
 			[]string{audit.KindHistory, audit.KindRow}},

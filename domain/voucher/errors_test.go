@@ -36,6 +36,16 @@ func TestEveryVerdictHasItsRefusal(t *testing.T) {
 	require.ErrorIs(t, voucher.Outcome{}.Err(), voucher.ErrUnavailable)
 }
 
+// Clients and stored rows know these words.
+func TestReasonsAreThePublishedOnes(t *testing.T) {
+	require.Equal(t, []string{"CANCELLED", "EXPIRED", "ORDER_CONFLICT"},
+		[]string{voucher.Cancelled, voucher.Expired, voucher.Conflicted})
+	require.Equal(t, []string{"PAUSED", "NOT_STARTED", "ENDED", "BELOW_MINIMUM"},
+		[]string{voucher.ReasonPaused, voucher.ReasonNotStarted, voucher.ReasonEnded, voucher.ReasonBelowMinimum})
+	require.Equal(t, []string{"OVERLOADED", "DEPENDENCY", "OUTCOME_UNKNOWN"},
+		[]string{voucher.ReasonOverloaded, voucher.ReasonDependency, voucher.ReasonOutcomeUnknown})
+}
+
 func TestListsAreWhole(t *testing.T) {
 	require.Equal(t, []voucher.Status{"RESERVED", "CONFIRMED", "RELEASED"}, voucher.Statuses())
 	require.Equal(t, []voucher.Mode{"standard", "flash-sync", "flash-async"}, voucher.Modes())

@@ -31,7 +31,7 @@ func TestParseCode(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	for _, s := range []string{
-		"", "  ", "-A", "_A", "A B", "A{B}C", "A.B", "Ä", "A\x00", "A\nB", strings.Repeat("A", 33),
+		"", "  ", "-A", "_A", "A B", "A{B}C", "A.B", "Ä", "A\x00", "A\nB", "A\x7f", "A~", "A{", strings.Repeat("A", 33),
 		"\u017fPRING" /* long s: folds to S */, "SPR\u0131NG" /* dotless i: folds to I */, "\u212aING", /* Kelvin sign: folds to K */
 	} {
 		_, err := voucher.ParseCode(s)

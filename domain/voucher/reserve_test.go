@@ -70,6 +70,15 @@ func TestReserveUnderALoweredCustomersLimit(t *testing.T) {
 	b.granted(t0, request("c", 1, 5000))
 }
 
+// Counts that are over their limits by whatever fault lead to no further grant.
+func TestReserveGivesNothingWhereTooMuchIsTaken(t *testing.T) {
+	snapshot := newShelf(t).v.Snapshot()
+	snapshot.Used = snapshot.TotalLimit + 1
+	s := voucher.NewState(voucher.Loaded{Voucher: voucher.Restore(snapshot), Uses: map[voucher.CustomerID]int64{1: 3}})
+	require.Equal(t, []voucher.Verdict{voucher.LimitReached, voucher.OutOfStock},
+		verdicts(s.Reserve([]voucher.Request{request("a", 1, 5000), request("b", 2, 5000)}, t0)))
+}
+
 func TestReserveIsEligibleInAHalfOpenWindow(t *testing.T) {
 	starts, ends := t0, t0.Add(time.Hour)
 	for _, c := range []struct {
