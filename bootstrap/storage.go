@@ -21,6 +21,9 @@ import (
 const (
 	// databaseWait is how long a start waits for a database that is not up yet.
 	databaseWait = 30 * time.Second
+	// maxDatabasePause bounds the pause between two looks: left to grow, the last look would come many seconds before
+	// the time is over, and a database that is back would wait for it.
+	maxDatabasePause = time.Second
 	// jobConnections is the pool of the jobs, beside the one for requests: neither can take the other's.
 	jobConnections = 2
 	// skewInterval is how often the clocks are compared.
@@ -81,7 +84,9 @@ func openDatabase(s config.Database, name string, connections int, clock port.Cl
 // promises can't be kept.
 func prepare(ctx context.Context, db *postgres.DB, s config.Database, log *zap.Logger) error {
 	ping := func() (struct{}, error) { return struct{}{}, db.Ping(ctx) }
-	_, err := backoff.Retry(ctx, ping, backoff.WithMaxElapsedTime(databaseWait),
+	pauses := backoff.NewExponentialBackOff()
+	pauses.MaxInterval = maxDatabasePause
+	_, err := backoff.Retry(ctx, ping, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(databaseWait),
 		backoff.WithNotify(func(err error, next time.Duration) {
 			log.Warn("waiting for the database", zap.Duration("next", next.Round(time.Millisecond)), zap.Error(err))
 		}))

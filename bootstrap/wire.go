@@ -50,10 +50,17 @@ func graph(s config.Settings, log *zap.Logger, failure failure) fx.Option {
 	)
 }
 
-func newCatalog(ledger port.Ledger, reader port.Reader, d *catalog.Directory, clock port.Clock, s config.Settings) *catalog.Catalog {
-	return catalog.New(ledger, reader, d, clock, catalog.Settings{
+func newCatalog(lc fx.Lifecycle, ledger port.Ledger, reader port.Reader, d *catalog.Directory, clock port.Clock, s config.Settings,
+	m *observe.Metrics,
+) *catalog.Catalog {
+	c := catalog.New(ledger, reader, d, clock, catalog.Settings{
 		DefaultMode: s.Vouchers.DefaultMode, Configured: s.Vouchers.Modes, Served: served,
 	})
+	for name, stats := range c.Queues() {
+		m.Queue(name, stats)
+	}
+	lc.Append(fx.StopHook(c.Wait)) // as below
+	return c
 }
 
 // newDeciders says who decides a reserve in which mode.

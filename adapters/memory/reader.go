@@ -168,7 +168,7 @@ func (s *Store) Read(ctx context.Context, code voucher.Code, visit port.BookVisi
 		return voucher.ErrVoucherNotFound
 	}
 	visit.Voucher(sh.voucher)
-	visit.History(slices.Clone(sh.history))
+	visit.History(copies(sh.history))
 	visit.Reservations(slices.Collect(maps.Values(sh.orders)))
 	uses := make(map[voucher.CustomerID]int64, len(sh.uses))
 	for id, n := range sh.uses {
@@ -176,4 +176,23 @@ func (s *Store) Read(ctx context.Context, code voucher.Code, visit port.BookVisi
 	}
 	visit.Customers(uses)
 	return nil
+}
+
+// copies returns the changes with nothing in them shared.
+func copies(cs []voucher.Change) []voucher.Change {
+	cs = slices.Clone(cs)
+	for i := range cs {
+		c := &cs[i]
+		c.TermsBefore, c.TermsAfter = clone(c.TermsBefore), clone(c.TermsAfter)
+		c.Before, c.After = clone(c.Before), clone(c.After)
+	}
+	return cs
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
 }

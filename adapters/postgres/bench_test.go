@@ -2,11 +2,9 @@ package postgres_test
 
 import (
 	"crypto/rand"
-	"database/sql"
 	"fmt"
 	"testing"
 
-	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
 	"voucherd/domain/voucher"
@@ -54,12 +52,10 @@ func BenchmarkRowSize(b *testing.B) {
 				_, err := reserve(b.Context(), db, "SALE-2026", nothing, reqs...)
 				require.NoError(b, err)
 			}
-			raw, err := sql.Open("pgx", url)
-			require.NoError(b, err)
-			defer func() { require.NoError(b, raw.Close()) }()
+			other := raw(b, url)
 			for _, table := range []string{"voucher_redemption", "voucher_customer", "voucher_event"} {
 				var heap, all float64
-				require.NoError(b, raw.QueryRow(`SELECT pg_relation_size($1::regclass), pg_relation_size($1::regclass) + pg_indexes_size($1::regclass)`, table).Scan(&heap, &all))
+				require.NoError(b, other.QueryRowContext(b.Context(), `SELECT pg_relation_size($1::regclass), pg_relation_size($1::regclass) + pg_indexes_size($1::regclass)`, table).Scan(&heap, &all))
 				b.ReportMetric(heap/rows, table+"-heap-B/row")
 				b.ReportMetric(all/rows, table+"-B/row")
 			}

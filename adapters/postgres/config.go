@@ -88,7 +88,7 @@ func (c Config) settings() map[string]string {
 		// costs that it reckons with then are astronomic, which must not start the compiler.
 		"enable_seqscan": "off",
 		"enable_sort":    "off",
-		"jit":              "off",
+		"jit":            "off",
 	}
 }
 

@@ -127,7 +127,7 @@ func (db *DB) read(ctx context.Context, query func(ctx context.Context) error) e
 
 // rows runs a query with real parameters, so that the server keeps its plan, and scans what it returns into bun models.
 func rows[M any](ctx context.Context, db *DB, tx querier, query string, args ...any) ([]M, error) {
-	found, err := tx.QueryContext(ctx, query, args...)
+	found, err := tx.QueryContext(ctx, query, args...) //nolint:rowserrcheck // ScanRows checks
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,9 @@ func missed(what string, hit int64, want int) error {
 	return fmt.Errorf("%w: %s: %d rows written instead of %d", port.ErrRefused, what, hit, want)
 }
 
-// atCommit says what came of a COMMIT: only the server's definite word counts, either way.
+// atCommit says what came of a COMMIT that was sent: only the server's definite word counts, either way. The driver's
+// own word does not: pgx 5.12 reports a connection that broke while it waited for the answer as "conn closed", which
+// pgconn.SafeToRetry takes for "not sent".
 func atCommit(tag pgconn.CommandTag, warned bool, err error) error {
 	var pg *pgconn.PgError
 	switch {
@@ -110,8 +112,7 @@ func atCommit(tag pgconn.CommandTag, warned bool, err error) error {
 		return nil
 	case err == nil: // "ROLLBACK" is a successful answer as well
 		return fmt.Errorf("%w: COMMIT was answered %q", port.ErrUnavailable, tag.String())
-	case pgconn.SafeToRetry(err): // not a byte was sent
-		return passing{fmt.Errorf("%w: %w", port.ErrUnavailable, err)}
+	// pgconn.SafeToRetry is no word of the server: it also says so of a connection that broke under a sent COMMIT.
 	case errors.As(err, &pg) && pg.Code != completionUnknown &&
 		(strings.HasPrefix(pg.Code, classRollback) || strings.HasPrefix(pg.Code, classIntegrity)):
 		return fromServer(pg)

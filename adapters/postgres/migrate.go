@@ -39,13 +39,13 @@ type Migration struct {
 // MigrateUp applies every pending migration to the database at url and returns those it applied, also when a later one
 // failed: each stands by itself. Any number of processes may call it at once.
 func MigrateUp(ctx context.Context, url string) ([]Migration, error) {
-	return migrate(ctx, url, func(p *goose.Provider) ([]*goose.MigrationResult, error) { return p.Up(ctx) })
+	return migrate(url, func(p *goose.Provider) ([]*goose.MigrationResult, error) { return p.Up(ctx) })
 }
 
 // MigrateDown undoes the latest migration, or all of them, with the data in what they had made. It returns those it
 // undid; with none applied it does nothing.
 func MigrateDown(ctx context.Context, url string, all bool) ([]Migration, error) {
-	return migrate(ctx, url, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
+	return migrate(url, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
 		if all {
 			return p.DownTo(ctx, 0)
 		}
@@ -75,7 +75,7 @@ func MigrateStatus(ctx context.Context, url string) ([]Migration, error) {
 	return all, nil
 }
 
-func migrate(ctx context.Context, url string, run func(*goose.Provider) ([]*goose.MigrationResult, error)) ([]Migration, error) {
+func migrate(url string, run func(*goose.Provider) ([]*goose.MigrationResult, error)) ([]Migration, error) {
 	p, done, err := provider(url)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"voucherd/application/port"
 )
 
 // begin names the isolation level since a database may have another default.
@@ -72,6 +74,9 @@ func (db *DB) run(ctx context.Context, conn *pgx.Conn, w work) error {
 
 // commit has a time limit of its own: whatever the work has used up, the answer to a COMMIT is worth waiting for.
 func (db *DB) commit(conn *pgx.Conn) error {
+	if conn.IsClosed() {
+		return passing{fmt.Errorf("%w: connection lost before COMMIT", port.ErrUnavailable)}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), db.cfg.callTimeout())
 	defer cancel()
 	notes := conn.PgConn().CustomData()

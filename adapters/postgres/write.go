@@ -45,7 +45,8 @@ const (
 			uses = c.uses + excluded.uses, limit_seen = excluded.limit_seen`
 
 	// Apart from the statement above, since PostgreSQL checks the row to insert, with its negative number, before it
-	// looks for the conflict. The limit is 0 where nothing was granted. For the look-up see customerOfOrder.
+	// looks for the conflict. The limit is 0 where nothing was granted. Rows are joined by their place alone, found on
+	// the primary key (see customerOfOrder): any other condition would open a way through all of the voucher's rows.
 	lowerCustomers = `UPDATE voucher_customer c SET
 			uses = c.uses + u.delta, limit_seen = CASE WHEN u.seen > 0 THEN u.seen ELSE c.limit_seen END
 		FROM unnest($2::bigint[], $3::integer[], $4::integer[]) AS u (customer_id, delta, seen) CROSS JOIN LATERAL (
@@ -53,7 +54,7 @@ const (
 			WHERE voucher_code = $1 AND customer_id = u.customer_id
 			LIMIT 1
 		) found
-		WHERE c.ctid = found.ctid AND c.voucher_code = $1 AND c.customer_id = u.customer_id AND c.uses + u.delta >= 0`
+		WHERE c.ctid = found.ctid AND c.uses + u.delta >= 0`
 
 	// Ids are given in the order of the rows.
 	insertHistory = `INSERT INTO voucher_event (voucher_code, kind, order_id, customer_id, epoch, sequence, actor, at,

@@ -6,9 +6,17 @@ import (
 	"slices"
 	"time"
 
+	"voucherd/application/batch"
 	"voucherd/application/port"
 	"voucherd/domain/voucher"
 )
+
+// writeTimeout bounds one write at its store. It is shorter than the shortest sensible request.
+const writeTimeout = 1500 * time.Millisecond
+
+// writeLimits bound the writes that wait. Those of one voucher run one after the other, as they would at its row, but
+// so that no more than one of them holds a connection.
+var writeLimits = batch.Limits{Batch: 1, PerKey: 256, Total: 1024}
 
 // Settings are what the configuration says about vouchers.
 type Settings struct {
@@ -25,11 +33,43 @@ type Catalog struct {
 	directory *Directory
 	clock     port.Clock
 	settings  Settings
+	writes    *batch.Combiner[voucher.Code, write, struct{}]
 }
+
+// write changes the store. It goes on when nobody waits for it any more.
+type write func(ctx context.Context) error
 
 // New returns the use cases on the given ports.
 func New(ledger port.Ledger, reader port.Reader, directory *Directory, clock port.Clock, s Settings) *Catalog {
-	return &Catalog{ledger: ledger, reader: reader, directory: directory, clock: clock, settings: s}
+	return &Catalog{
+		ledger: ledger, reader: reader, directory: directory, clock: clock, settings: s,
+		writes: batch.NewCombiner(writeLimits, serveWrites),
+	}
+}
+
+func serveWrites(_ voucher.Code, ws []write) []batch.Result[struct{}] {
+	out := make([]batch.Result[struct{}], len(ws))
+	for i, w := range ws {
+		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+		out[i].Err = w(ctx)
+		cancel()
+	}
+	return out
+}
+
+// store runs w and returns in the caller's time in any case: port.ErrOverloaded if w didn't run by then, port.ErrUnknown
+// if it is under way.
+func (c *Catalog) store(ctx context.Context, code voucher.Code, w write) error {
+	_, err := c.writes.Do(ctx, code, w)
+	return err
+}
+
+// Wait returns when no write waits or is under way.
+func (c *Catalog) Wait() { c.writes.Wait() }
+
+// Queues returns the state of the queues by name: what waits, and what was turned away.
+func (c *Catalog) Queues() map[string]func() (waiting int, turnedAway uint64) {
+	return map[string]func() (int, uint64){"catalog": c.writes.Stats}
 }
 
 // Create stores a new voucher and returns it; t.Mode may be empty for the default. Errors: an Invalid fault with the
@@ -45,10 +85,16 @@ func (c *Catalog) Create(ctx context.Context, code voucher.Code, t voucher.Terms
 	if !c.serves(t.Mode) {
 		return voucher.Voucher{}, voucher.ErrModeUnavailable
 	}
-	if err := c.ledger.Create(ctx, v, actor); err != nil {
+	err = c.store(ctx, code, func(ctx context.Context) error {
+		if err := c.ledger.Create(ctx, v, actor); err != nil {
+			return err
+		}
+		c.directory.Remember(v)
+		return nil
+	})
+	if err != nil {
 		return voucher.Voucher{}, err
 	}
-	c.directory.Remember(v)
 	return v, nil
 }
 
@@ -77,24 +123,30 @@ func (c *Catalog) List(ctx context.Context, after voucher.Code, limit int) (vs [
 // begun after Amend has returned, on every process. Errors: VOUCHER_NOT_FOUND, an Invalid fault with the first wrong
 // field, LIMIT_BELOW_USED, MODE_SET_BY_CONFIG, MODE_UNAVAILABLE.
 func (c *Catalog) Amend(ctx context.Context, code voucher.Code, a voucher.Amendment, actor string) (voucher.Voucher, error) {
-	var amended voucher.Voucher
-	var refusal error
 	a.ModeRefusal = c.modeRefusal(code, a.Mode)
-	err := c.ledger.Update(ctx, port.Step{
-		Code:    code,
-		Overdue: func(l voucher.Loaded) bool { return a.TotalLimit != nil && *a.TotalLimit < l.Voucher.Used() },
-		Decide: func(s *voucher.State, now time.Time) {
-			refusal = s.Amend(a, actor, now)
-			amended = s.Voucher()
-		},
+	var amended voucher.Voucher // read only after an answer: without one the write may be under way
+	err := c.store(ctx, code, func(ctx context.Context) error {
+		var refusal error
+		err := c.ledger.Update(ctx, port.Step{
+			Code:    code,
+			Overdue: func(l voucher.Loaded) bool { return a.TotalLimit != nil && *a.TotalLimit < l.Voucher.Used() },
+			Decide: func(s *voucher.State, now time.Time) {
+				refusal = s.Amend(a, actor, now)
+				amended = s.Voucher()
+			},
+		})
+		if err != nil {
+			return err
+		}
+		if refusal != nil {
+			return refusal
+		}
+		c.directory.Remember(amended)
+		return nil
 	})
 	if err != nil {
 		return voucher.Voucher{}, err
 	}
-	if refusal != nil {
-		return voucher.Voucher{}, refusal
-	}
-	c.directory.Remember(amended)
 	return amended, nil
 }
 

@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -100,10 +101,10 @@ func TestAFloodOfUnknownCodesTakesFewReads(t *testing.T) {
 		var wg sync.WaitGroup
 		lookup := func(code voucher.Code) {
 			wg.Go(func() {
-				switch _, err := p.directory.Lookup(t.Context(), code); err {
-				case voucher.ErrVoucherNotFound:
+				switch _, err := p.directory.Lookup(t.Context(), code); {
+				case errors.Is(err, voucher.ErrVoucherNotFound):
 					unknown.Add(1)
-				case port.ErrOverloaded:
+				case errors.Is(err, port.ErrOverloaded):
 					overloaded.Add(1)
 				}
 			})

@@ -10,9 +10,10 @@ import (
 	"voucherd/domain/voucher"
 )
 
-// finish asks for a reservation's end: its confirmation, or else its release.
+// finish asks for a reservation's end: its confirmation, its expiry if it is overdue, or else its release.
 type finish struct {
 	confirm bool
+	expire  bool
 	order   voucher.OrderID
 	cond    voucher.Condition
 	actor   string
@@ -74,6 +75,9 @@ func (s *Service) decideFinishes(ctx context.Context, code voucher.Code, fs []fi
 		for i, f := range fs {
 			r := &results[i]
 			switch {
+			case f.expire:
+				*r = batch.Result[voucher.Reservation]{}
+				st.Expire([]voucher.OrderID{f.order}, f.actor, now)
 			case !served:
 				*r = batch.Result[voucher.Reservation]{Err: unserved()}
 			case f.confirm:

@@ -98,10 +98,8 @@ func (s *Service) Reserve(ctx context.Context, w Reserve) (voucher.Reservation, 
 // expire ends an overdue reservation, on whatever voucher it is.
 func (s *Service) expire(ctx context.Context, r voucher.Reservation, actor string) error {
 	rec := r.Record()
-	return s.ledger.Update(ctx, port.Step{
-		Code: rec.Code, Orders: []voucher.OrderID{rec.Order},
-		Decide: func(st *voucher.State, now time.Time) { st.Expire([]voucher.OrderID{rec.Order}, actor, now) },
-	})
+	_, err := s.finishes.Do(ctx, rec.Code, finish{expire: true, order: rec.Order, actor: actor})
+	return err
 }
 
 // serveReserves hands a batch to the decider of the voucher's mode.

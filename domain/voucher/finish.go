@@ -18,6 +18,7 @@ func (s *State) Confirm(id OrderID, cond Condition, actor string, now time.Time)
 		return Reservation{}, ErrReservationReleased.With(r.r.ReleaseReason)
 	case Confirmed:
 		return r, nil
+	case Reserved: // made final below
 	}
 	r.r.Status, r.r.ConfirmedAt = Confirmed, Instant(now)
 	s.put(r, 0)

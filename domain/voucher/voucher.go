@@ -1,3 +1,5 @@
+// Package voucher holds vouchers, their reservations and the rules of both, and decides on them: a State is one voucher
+// inside one transaction, takes decisions one after the other, and tells in the end what is to be written.
 package voucher
 
 import (
