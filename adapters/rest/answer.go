@@ -58,6 +58,8 @@ var unavailable = []struct {
 	{port.ErrOverloaded, voucher.ReasonOverloaded},
 	{port.ErrStale, voucher.ReasonOverloaded},
 	{port.ErrUnavailable, voucher.ReasonDependency},
+	// The store contradicts itself: nothing happened, and somebody must look. The log says so, at level error.
+	{port.ErrRefused, voucher.ReasonDependency},
 	// Nobody classified these, so nothing can be ruled out.
 	{context.DeadlineExceeded, voucher.ReasonOutcomeUnknown},
 	{context.Canceled, voucher.ReasonOutcomeUnknown},
@@ -73,9 +75,6 @@ func translate(err error) *refusal {
 	var f *fault.Error
 	if errors.As(err, &f) {
 		return translateFault(f)
-	}
-	if errors.Is(err, port.ErrRefused) {
-		return errInternal
 	}
 	for _, u := range unavailable {
 		if errors.Is(err, u.err) {

@@ -84,7 +84,7 @@ func TestErrorsOfThePorts(t *testing.T) {
 		"unavailable":        {port.ErrUnavailable, 503, "UNAVAILABLE", "DEPENDENCY", zapcore.WarnLevel},
 		"deadline":           {context.DeadlineExceeded, 503, "UNAVAILABLE", "OUTCOME_UNKNOWN", zapcore.WarnLevel},
 		"canceled":           {context.Canceled, 503, "UNAVAILABLE", "OUTCOME_UNKNOWN", zapcore.WarnLevel},
-		"refused":            {port.ErrRefused, 500, "INTERNAL", "", zapcore.ErrorLevel},
+		"refused":            {port.ErrRefused, 503, "UNAVAILABLE", "DEPENDENCY", zapcore.ErrorLevel},
 		"refused by a limit": {fmt.Errorf("%w: %w", port.ErrRefused, voucher.ErrOutOfStock), 409, "OUT_OF_STOCK", "", zapcore.ErrorLevel},
 		"anything":           {errors.New("what"), 500, "INTERNAL", "", zapcore.ErrorLevel},
 		"a fault of no kind": {&fault.Error{Code: "ODD", Message: secret}, 500, "INTERNAL", "", zapcore.ErrorLevel},

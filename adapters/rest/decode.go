@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -62,6 +63,7 @@ func (c *call) read(buf []byte) ([]byte, error) {
 		switch {
 		case err == nil:
 		case err == io.EOF && n <= maxBody:
+			c.readUntil(time.Time{})
 			return buf[:n], nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return nil, c.refuseBody(port.ErrOverloaded)

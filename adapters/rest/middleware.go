@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"go.uber.org/zap"
@@ -65,9 +66,6 @@ func (s *Server) run(rt route, c *call) (err error) {
 			err = &panicked{value: p, stack: debug.Stack()}
 		}
 	}()
-	if err := s.guard.admit(rt.audience, c); err != nil {
-		return err
-	}
 	parent := c.r.Context()
 	if !rt.queued {
 		// What goes to the store by itself isn't broken off by a client who hangs up: that would cost the store a
@@ -76,7 +74,21 @@ func (s *Server) run(rt route, c *call) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(parent, s.deps.RequestTimeout)
 	defer cancel()
+	// Before anything is refused: net/http reads on through what is left of a body.
+	if deadline, ok := ctx.Deadline(); ok && c.r.ContentLength != 0 {
+		c.readUntil(deadline)
+	}
+	if err := s.guard.admit(rt.audience, c); err != nil {
+		return err
+	}
 	return rt.handle(ctx, c)
+}
+
+// readUntil bounds the reading of the body; the zero time lifts the bound. It must not outlast the body: what runs into
+// it then is net/http's look-out for the client's leaving, which takes it for that, for this request and all that
+// follow on the connection.
+func (c *call) readUntil(t time.Time) {
+	_ = http.NewResponseController(c.w).SetReadDeadline(t) // only a test's writer has no such thing
 }
 
 // panicked is a defect that a handler ran into.

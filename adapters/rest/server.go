@@ -113,9 +113,10 @@ func New(deps Deps) *Server {
 	}))
 	s.http = &http.Server{
 		Handler: s.engine(),
-		// Headers and body share the request's time: a client that trickles its body holds nothing for longer.
-		ReadTimeout:       deps.RequestTimeout,
-		ReadHeaderTimeout: deps.RequestTimeout,
+		// A connection may wait for its first request as long as for any other one: pools of clients open them before
+		// they need them, and one that is closed under their hands is a POST without an answer. The time that a body
+		// may take is set for each request.
+		ReadHeaderTimeout: idleTimeout,
 		WriteTimeout:      deps.RequestTimeout + writeSlack,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,

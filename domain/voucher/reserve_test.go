@@ -205,6 +205,17 @@ func TestReserveDecidesABatchInOrder(t *testing.T) {
 	require.Len(t, b.history, 3)
 }
 
+// The uses that a customer held before the batch, those of the batch and those that end in it make one count.
+func TestReserveCountsACustomersUsesAcrossABatch(t *testing.T) {
+	b := newShelf(t, limits(100, 3))
+	b.granted(t0, request("old", 1, 5000))
+	b.granted(in(1), request("kept", 1, 5000))
+	out := b.reserve(in(15), // "old" is overdue: it is ended when the limit is met
+		request("a", 1, 5000), request("b", 1, 5000), request("c", 1, 5000), request("d", 2, 5000))
+	require.Equal(t, []voucher.Verdict{voucher.Granted, voucher.Granted, voucher.LimitReached, voucher.Granted}, verdicts(out))
+	require.Equal(t, map[voucher.CustomerID]int64{1: 3, 2: 1}, b.uses)
+}
+
 // A released order is free again for any customer and amount, as a new reservation with a higher version.
 func TestReserveRevivesAReleasedOrder(t *testing.T) {
 	b := newShelf(t)
