@@ -73,7 +73,7 @@ func (c *Catalog) Queues() map[string]func() (waiting int, turnedAway uint64) {
 }
 
 // Create stores a new voucher and returns it; t.Mode may be empty for the default. Errors: an Invalid fault with the
-// first wrong field, MODE_SET_BY_CONFIG, MODE_UNAVAILABLE, VOUCHER_EXISTS.
+// first wrong field, MODE_UNAVAILABLE, VOUCHER_EXISTS.
 func (c *Catalog) Create(ctx context.Context, code voucher.Code, t voucher.Terms, actor string) (voucher.Voucher, error) {
 	if t.Mode == "" {
 		t.Mode = c.settings.DefaultMode

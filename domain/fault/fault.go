@@ -28,7 +28,7 @@ const (
 	Unavailable
 )
 
-// Error is a refusal. Values are compared by Kind, Code, Reason and Field; Message is for people.
+// Error is a refusal. Is compares Code, and Reason and Field where they are named; Message is for people.
 type Error struct {
 	Kind    Kind
 	Code    string // stable, upper snake case, part of the published interface
