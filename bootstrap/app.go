@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"go.uber.org/dig"
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
@@ -20,7 +21,7 @@ import (
 
 // Bounds of a process's start and end.
 const (
-	startTimeout = 60 * time.Second // half of it is for a database that is not up yet
+	startTimeout = 10 * time.Minute // what migrations may take; a database that is not up has databaseWait
 	stopTimeout  = 30 * time.Second
 )
 
@@ -95,7 +96,7 @@ func (p process) serve(ctx context.Context, path string) error {
 	failure := make(chan error, 1)
 	app := fx.New(graph(s, log, failure), fx.StartTimeout(startTimeout), fx.StopTimeout(stopTimeout))
 	if err := app.Err(); err != nil {
-		return err
+		return dig.RootCause(err) // not the way there
 	}
 	startCtx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

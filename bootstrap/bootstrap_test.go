@@ -14,6 +14,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"voucherd/bootstrap/config"
 )
@@ -88,7 +89,7 @@ func TestCommandsOnADatabaseRefuseMemory(t *testing.T) {
 func TestALoopRunsAtOnceAndThenAfterEachInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int64
-		l := newLoop(time.Minute, func(context.Context) { runs.Add(1) })
+		l := newLoop(time.Minute, zap.NewNop(), func(context.Context) { runs.Add(1) })
 		require.NoError(t, l.Start(t.Context()))
 		synctest.Wait()
 		require.EqualValues(t, 1, runs.Load())
@@ -103,7 +104,7 @@ func TestALoopRunsAtOnceAndThenAfterEachInterval(t *testing.T) {
 func TestStoppingALoopEndsTheRunInHandAndWaitsForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
-		l := newLoop(time.Minute, func(ctx context.Context) {
+		l := newLoop(time.Minute, zap.NewNop(), func(ctx context.Context) {
 			<-ctx.Done()
 			time.Sleep(time.Second) // what can't be broken off
 			ended = true
@@ -118,7 +119,7 @@ func TestStoppingALoopEndsTheRunInHandAndWaitsForIt(t *testing.T) {
 func TestStoppingALoopGivesUpWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
-		l := newLoop(time.Minute, func(context.Context) { <-free })
+		l := newLoop(time.Minute, zap.NewNop(), func(context.Context) { <-free })
 		require.NoError(t, l.Start(t.Context()))
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -129,8 +130,22 @@ func TestStoppingALoopGivesUpWithItsContext(t *testing.T) {
 	})
 }
 
+func TestALoopSurvivesAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.ErrorLevel)
+		var runs atomic.Int64
+		l := newLoop(time.Minute, zap.New(core), func(context.Context) { runs.Add(1); panic("odd data") })
+		require.NoError(t, l.Start(t.Context()))
+		time.Sleep(90 * time.Second)
+		require.NoError(t, l.Stop(t.Context()))
+		require.EqualValues(t, 2, runs.Load())
+		require.Equal(t, 2, logs.Len())
+		require.Equal(t, "odd data", logs.All()[0].ContextMap()["panic"])
+	})
+}
+
 func TestALoopThatNeverStartedStops(t *testing.T) {
-	require.NoError(t, newLoop(time.Minute, nil).Stop(t.Context()))
+	require.NoError(t, newLoop(time.Minute, zap.NewNop(), nil).Stop(t.Context()))
 }
 
 func TestTheLogIsBoundedForEachMessage(t *testing.T) {

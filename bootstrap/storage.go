@@ -26,8 +26,8 @@ const (
 	maxDatabasePause = time.Second
 	// jobConnections is the pool of the jobs, beside the one for requests: neither can take the other's.
 	jobConnections = 2
-	// skewInterval is how often the clocks are compared.
-	skewInterval = 30 * time.Second
+	// watchInterval is how often the database is looked at.
+	watchInterval = 2 * time.Second
 )
 
 // shelf is a store as one kind of work sees it.
@@ -39,8 +39,15 @@ type shelf struct {
 // storage is where the truth is kept: in this process, or in Postgres with a pool for requests and one for the jobs.
 type storage struct {
 	api, jobs shelf
-	readiness func(context.Context) rest.Readiness
-	skew      func(context.Context) (time.Duration, error) // nil where there is but one clock
+	watch     *observe.Watch // nil where there is no server
+}
+
+// readiness says what is known of the servers, without asking them: whoever asks may not be known to us.
+func (st *storage) readiness() rest.Readiness {
+	if st.watch == nil {
+		return rest.Readiness{}
+	}
+	return rest.Readiness{Dependencies: []rest.Dependency{{Name: "postgres", Up: st.watch.Up()}}}
 }
 
 func newStorage(lc fx.Lifecycle, s config.Settings, clock port.Clock, m *observe.Metrics, log *zap.Logger) (*storage, error) {
@@ -50,7 +57,7 @@ func newStorage(lc fx.Lifecycle, s config.Settings, clock port.Clock, m *observe
 		lc.Append(fx.StartHook(func() {
 			log.Warn("vouchers are kept in this process's memory and are gone when it stops; set database.url to keep them")
 		}))
-		return &storage{api: sh, jobs: sh, readiness: func(context.Context) rest.Readiness { return rest.Readiness{} }}, nil
+		return &storage{api: sh, jobs: sh}, nil
 	}
 	api, err := openDatabase(s.Database, "voucherd", s.Database.MaxConnections, clock)
 	if err != nil {
@@ -67,12 +74,9 @@ func newStorage(lc fx.Lifecycle, s config.Settings, clock port.Clock, m *observe
 		OnStop:  func(context.Context) error { return errors.Join(api.Close(), jobs.Close()) },
 	})
 	return &storage{
-		api:  shelf{observe.Ledger(api, m, log), api},
-		jobs: shelf{observe.Ledger(jobs, m, log), jobs},
-		readiness: func(ctx context.Context) rest.Readiness {
-			return rest.Readiness{Dependencies: []rest.Dependency{{Name: "postgres", Up: jobs.Ping(ctx) == nil}}}
-		},
-		skew: jobs.Skew,
+		api:   shelf{observe.Ledger(api, m, log), api},
+		jobs:  shelf{observe.Ledger(jobs, m, log), jobs},
+		watch: observe.NewWatch(jobs.Skew, m, log),
 	}, nil
 }
 
@@ -93,6 +97,10 @@ func prepare(ctx context.Context, db *postgres.DB, s config.Database, log *zap.L
 	if err != nil {
 		return fmt.Errorf("the database is not reached within %s: %w", databaseWait, err)
 	}
+	// Before anything is written into it.
+	if err := db.CheckServer(ctx); err != nil {
+		return err
+	}
 	if s.AutoMigrate {
 		done, err := postgres.MigrateUp(ctx, s.URL.Reveal())
 		if err != nil {
@@ -102,5 +110,5 @@ func prepare(ctx context.Context, db *postgres.DB, s config.Database, log *zap.L
 			log.Info("migration applied", zap.Int64("version", mig.Version), zap.String("name", mig.Name))
 		}
 	}
-	return errors.Join(db.CheckServer(ctx), db.CheckSchema(ctx))
+	return db.CheckSchema(ctx)
 }

@@ -89,7 +89,7 @@ func newServer(s config.Settings, c *catalog.Catalog, svc *reservation.Service, 
 	d := rest.Deps{
 		Clock: clock, Log: log, RequestTimeout: s.HTTP.RequestTimeout,
 		Tokens: rest.Tokens{Admin: tokens(s.HTTP.AdminTokens), Checkout: tokens(s.HTTP.CheckoutTokens)},
-		Ready:  st.readiness, Metrics: m.Handler(), Observe: m.Request,
+		Ready:  func(context.Context) rest.Readiness { return st.readiness() }, Metrics: m.Handler(), Observe: m.Request,
 	}
 	// Without the role, only what operators ask for is served.
 	if s.Roles.Has(config.RoleAPI) {
@@ -110,10 +110,10 @@ func tokens(ts []config.Token) []rest.Token {
 func startJobs(lc fx.Lifecycle, s config.Settings, st *storage, clock port.Clock, m *observe.Metrics, log *zap.Logger) {
 	if s.Roles.Has(config.RoleJobs) {
 		e := upkeep.NewExpirer(st.jobs.ledger, st.jobs.reader, clock)
-		lc.Append(hook(newLoop(s.Jobs.ExpireInterval, observe.Expiry(e.Run, m, log))))
+		lc.Append(hook(newLoop(s.Jobs.ExpireInterval, log, observe.Expiry(e.Run, m, log))))
 	}
-	if st.skew != nil {
-		lc.Append(hook(newLoop(skewInterval, observe.Skew(st.skew, m, log))))
+	if st.watch != nil {
+		lc.Append(hook(newLoop(watchInterval, log, st.watch.Run)))
 	}
 }
 

@@ -87,7 +87,7 @@ CREATE TABLE voucher_redemption (
 -- One order, one live use, on whichever voucher.
 CREATE UNIQUE INDEX voucher_redemption_live_order ON voucher_redemption (order_id) WHERE status <> 'RELEASED';
 
--- Lists, counts, and the oldest open reservations of a voucher. Versions are cut into runs of 64 that share one key:
+-- Lists and counts of a voucher. Versions are cut into runs of 64 that share one key:
 -- equal keys are stored once, so an entry costs 8 bytes instead of 50, and a list sorts one run at a time.
 -- The predicate always holds. A query that doesn't state it can't use this index: so the planner, who knows nothing yet
 -- of a voucher that got hot a minute ago, is not tempted to look for one order among all of the voucher's.
@@ -95,8 +95,12 @@ CREATE INDEX voucher_redemption_version ON voucher_redemption (voucher_code, sta
     WHERE sequence >= 0;
 
 -- What the expiry job looks for. The rest of its order, (voucher_code, order_id), is sorted within one millisecond:
--- in the key it would cost eight times the space.
-CREATE INDEX voucher_redemption_due ON voucher_redemption (expires_at) WHERE status = 'RESERVED';
+-- in the key it would cost eight times the space. "sequence >= 0" always holds: only a query that states it, and so
+-- asks for all vouchers, can use this index.
+CREATE INDEX voucher_redemption_due ON voucher_redemption (expires_at) WHERE status = 'RESERVED' AND sequence >= 0;
+
+-- The overdue reservations of one voucher, whatever is overdue on the others.
+CREATE INDEX voucher_redemption_overdue ON voucher_redemption (voucher_code, expires_at) WHERE status = 'RESERVED';
 
 -- Live uses of a customer. Each grant writes the limit that it was decided under, so a change of the voucher's limit
 -- touches no row here. Written under the lock of the voucher's row only: it needs no foreign key of its own.

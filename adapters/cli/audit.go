@@ -30,8 +30,9 @@ func newAudit(a Actions, path *string) *cobra.Command {
 		Use:   "audit CODE",
 		Short: "Recompute a voucher's uses from its history, and compare",
 		Long: `Recomputes every grant, confirmation and release of a voucher from its append-only history alone: how many uses were
-live at each instant, of the voucher and of each customer. Compares that with the limits, used_count and the rows, and
-exits 1 on any difference. It changes nothing and may run during a sale.`,
+live at each instant, of the voucher and of each customer. Compares that with the limits, and with everything that is
+stored: each column of the voucher, of its redemptions and of its customers' counts. A history that contradicts itself is
+told as well. Exits 1 on any difference. It changes nothing and may run during a sale.`,
 		Example: `  voucherd audit SUMMER-25
   voucherd audit SUMMER-25 --json | jq .differences`,
 		Args: exactly("CODE"),

@@ -18,18 +18,20 @@ func (sh *shelf) addOverdue(l *voucher.Loaded, now time.Time) {
 	for _, r := range l.Orders {
 		loaded[r.Record().Order] = true
 	}
-	for _, r := range sh.overdue(now, port.OverdueBatch) {
+	found := sh.overdue(now, port.OverdueBatch)
+	l.MoreDue = len(found) == port.OverdueBatch
+	for _, r := range found {
 		rec := r.Record()
 		l.Overdue = append(l.Overdue, rec.Order)
 		if !loaded[rec.Order] {
 			l.Orders = append(l.Orders, r)
 		}
-		l.Uses[rec.Customer] = sh.uses[rec.Customer].uses
+		l.Uses[rec.Customer] = sh.uses[rec.Customer].Uses
 	}
 }
 
-// overdue returns up to limit of the reservations past their deadline, the lowest version first, and lifts the bound
-// on the next deadline. The caller holds the store's lock for writing.
+// overdue returns up to limit of the reservations past their deadline, the earliest first, and lifts the bound on the
+// next deadline. The caller holds the store's lock for writing.
 func (sh *shelf) overdue(now time.Time, limit int) []voucher.Reservation {
 	if sh.soonest.IsZero() || now.Before(sh.soonest) {
 		return nil
@@ -48,7 +50,10 @@ func (sh *shelf) overdue(now time.Time, limit int) []voucher.Reservation {
 			sh.soonest = rec.ExpiresAt
 		}
 	}
-	slices.SortFunc(rs, func(a, b voucher.Reservation) int { return a.Record().Version.Compare(b.Record().Version) })
+	slices.SortFunc(rs, func(a, b voucher.Reservation) int {
+		x, y := a.Record(), b.Record()
+		return cmp.Or(x.ExpiresAt.Compare(y.ExpiresAt), x.Version.Compare(y.Version))
+	})
 	return rs[:min(limit, len(rs))]
 }
 
@@ -170,11 +175,7 @@ func (s *Store) Read(ctx context.Context, code voucher.Code, visit port.BookVisi
 	visit.Voucher(sh.voucher)
 	visit.History(copies(sh.history))
 	visit.Reservations(slices.Collect(maps.Values(sh.orders)))
-	uses := make(map[voucher.CustomerID]int64, len(sh.uses))
-	for id, n := range sh.uses {
-		uses[id] = n.uses
-	}
-	visit.Customers(uses)
+	visit.Customers(maps.Clone(sh.uses))
 	return nil
 }
 

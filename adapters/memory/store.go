@@ -30,14 +30,11 @@ type Store struct {
 type shelf struct {
 	voucher voucher.Voucher
 	orders  map[voucher.OrderID]voucher.Reservation
-	uses    map[voucher.CustomerID]count
+	uses    map[voucher.CustomerID]voucher.CustomerCount
 	history []voucher.Change
 	// soonest is a bound: no reservation's deadline lies before it. It spares the hot path a walk over all orders.
 	soonest time.Time
 }
-
-// count is a customer's live uses and the limit under which the last one was granted.
-type count struct{ uses, limitSeen int64 }
 
 // New returns an empty store that reads the time from clock.
 func New(clock port.Clock) *Store {
@@ -61,7 +58,7 @@ func (s *Store) Create(ctx context.Context, v voucher.Voucher, actor string) err
 	if _, ok := s.vouchers[code]; ok {
 		return voucher.ErrVoucherExists
 	}
-	sh := &shelf{voucher: v, orders: map[voucher.OrderID]voucher.Reservation{}, uses: map[voucher.CustomerID]count{}}
+	sh := &shelf{voucher: v, orders: map[voucher.OrderID]voucher.Reservation{}, uses: map[voucher.CustomerID]voucher.CustomerCount{}}
 	s.vouchers[code] = sh
 	at, _ := slices.BinarySearch(s.codes, code)
 	s.codes = slices.Insert(s.codes, at, code)
@@ -100,14 +97,14 @@ func (s *Store) load(sh *shelf, step port.Step) voucher.Loaded {
 	for _, id := range step.Orders {
 		if r, ok := sh.orders[id]; ok {
 			l.Orders = append(l.Orders, r)
-			l.Uses[r.Record().Customer] = sh.uses[r.Record().Customer].uses
+			l.Uses[r.Record().Customer] = sh.uses[r.Record().Customer].Uses
 		}
 		if code, ok := s.live[id]; ok && code != step.Code {
 			l.Elsewhere = append(l.Elsewhere, s.vouchers[code].orders[id])
 		}
 	}
 	for _, id := range step.Customers {
-		l.Uses[id] = sh.uses[id].uses
+		l.Uses[id] = sh.uses[id].Uses
 	}
 	return l
 }
@@ -129,9 +126,9 @@ func (s *Store) apply(sh *shelf, c voucher.Changes) {
 	}
 	for _, u := range c.Uses {
 		n := sh.uses[u.Customer]
-		n.uses += u.Delta
+		n.Uses += u.Delta
 		if u.Limit > 0 {
-			n.limitSeen = u.Limit
+			n.LimitSeen = u.Limit
 		}
 		sh.uses[u.Customer] = n
 	}
@@ -166,11 +163,11 @@ func (s *Store) check(sh *shelf, c voucher.Changes) error {
 	}
 	for _, u := range c.Uses {
 		n := sh.uses[u.Customer]
-		n.uses += u.Delta
+		n.Uses += u.Delta
 		if u.Limit > 0 {
-			n.limitSeen = u.Limit
+			n.LimitSeen = u.Limit
 		}
-		if n.uses < 0 || n.uses > n.limitSeen {
+		if n.Uses < 0 || n.Uses > n.LimitSeen {
 			return refused("a customer's uses out of bounds", voucher.ErrAlreadyUsed)
 		}
 	}

@@ -29,6 +29,7 @@ type Metrics struct {
 	expiryLag       prometheus.Gauge
 	expiryFailures  prometheus.Counter
 	clockSkew       prometheus.Gauge
+	dependencyUp    *prometheus.GaugeVec
 }
 
 // latencies are the bounds of the histograms: from what memory answers in to what a request may take, with the promise
@@ -48,7 +49,7 @@ func New(version string) *Metrics {
 		requests:        counter("voucherd_http_requests_total", "Requests answered, by route, status and error code.", "route", "status", "error"),
 		requestDuration: seconds("voucherd_http_request_duration_seconds", "Time from the request's head to its answer.", "route"),
 		reserves:        counter("voucherd_reserve_total", "Reserve requests decided, by the mode that decided and the result.", "mode", "result"),
-		reserveDuration: seconds("voucherd_reserve_duration_seconds", "Time that a batch of reserves takes to be decided and stored.", "mode"),
+		reserveDuration: seconds("voucherd_reserve_duration_seconds", "Time that a reserve takes to be decided and stored, together with those that were taken along.", "mode"),
 		batchSize: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "voucherd_batch_size", Help: "Requests taken together.", Buckets: prometheus.ExponentialBuckets(1, 2, 11),
 		}, []string{"stage"}),
@@ -59,13 +60,16 @@ func New(version string) *Metrics {
 		expiryFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "voucherd_expiry_failures_total", Help: "Runs of the expiry job that left something undone."}),
 		clockSkew:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "voucherd_clock_skew_seconds", Help: "The database's clock minus this process's."}),
 	}
+	m.dependencyUp = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "voucherd_dependency_up", Help: "1 while a server that this process uses answers, else 0.",
+	}, []string{"name"})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "voucherd_build_info", Help: "Always 1; the labels say what runs.",
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.requests, m.requestDuration, m.reserves, m.reserveDuration, m.batchSize, m.outcomeUnknown,
-		m.refused, m.expired, m.expiryLag, m.expiryFailures, m.clockSkew, build,
+		m.refused, m.expired, m.expiryLag, m.expiryFailures, m.clockSkew, m.dependencyUp, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

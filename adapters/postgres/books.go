@@ -14,7 +14,7 @@ const bookPage = 1000
 
 // Read implements port.Books. It may take much longer than any other call, so it minds the caller's cancellation.
 func (db *DB) Read(ctx context.Context, code voucher.Code, visit port.BookVisitor) error {
-	done, err := db.acquire(ctx)
+	done, err := db.acquireRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,12 +90,12 @@ func (b book) reservations(ctx context.Context) error {
 }
 
 func (b book) customers(ctx context.Context) error {
-	const query = `SELECT customer_id, uses FROM voucher_customer
+	const query = `SELECT customer_id, uses, limit_seen FROM voucher_customer
 		WHERE voucher_code = $1 AND customer_id > $2 ORDER BY customer_id LIMIT $3`
-	return pages(ctx, b, query, int64(0), func(found []customerRow) (int64, error) {
-		page := make(map[voucher.CustomerID]int64, len(found))
+	return pages(ctx, b, query, int64(0), func(found []bookedCustomer) (int64, error) {
+		page := make(map[voucher.CustomerID]voucher.CustomerCount, len(found))
 		for _, r := range found {
-			page[r.CustomerID] = r.Uses
+			page[r.CustomerID] = voucher.CustomerCount{Uses: r.Uses, LimitSeen: r.LimitSeen}
 		}
 		b.visit.Customers(page)
 		return int64(found[len(found)-1].CustomerID), nil

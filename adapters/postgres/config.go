@@ -19,9 +19,11 @@ type Config struct {
 	URL string
 	// ApplicationName is shown in pg_stat_activity; default "voucherd".
 	ApplicationName string
-	// MaxConnections is the most connections that are open at a time; default 16.
+	// MaxConnections is the most connections that are open at a time; default 16. Reads hold three in four of them at
+	// most; a single one serves both.
 	MaxConnections int
-	// MaxWaiting is how many calls may wait for a connection; one more is refused at once. Default 1,024.
+	// MaxWaiting is how many transactions may wait for a connection; one more is refused at once. Beside them half as
+	// many reads may wait. Default 1,024.
 	MaxWaiting int
 	// StatementTimeout bounds every statement on the server, and, with a little on top, every call on this side and
 	// every wait for a connection. Default 1.5 s.
@@ -72,6 +74,9 @@ func (c Config) validate() error {
 	}
 	return nil
 }
+
+// readConnections is how many connections reads may hold at a time.
+func (c Config) readConnections() int64 { return max(1, int64(c.MaxConnections)*3/4) }
 
 // callTimeout is how long a call may take once it has a connection.
 func (c Config) callTimeout() time.Duration { return c.StatementTimeout + callSlack }

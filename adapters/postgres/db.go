@@ -27,10 +27,35 @@ type DB struct {
 	clock port.Clock
 	bun   *bun.DB
 
-	// slots stands before the pool since a queue must be fair and bounded; database/sql's is neither.
+	// The lanes stand before the pool since a queue must be fair and bounded; database/sql's is neither. Reads go
+	// through one of their own first: a crowd that looks at one voucher must leave the transactions of all the others
+	// room to run and to wait.
+	all, reads lane
+}
+
+// lane is a bounded queue in front of some of the connections.
+type lane struct {
 	slots   *semaphore.Weighted
 	waiting atomic.Int64
+	most    int64 // that may wait
 }
+
+// enter waits for its turn. Turns come in the order of the calls.
+func (l *lane) enter(ctx context.Context) error {
+	if l.slots.TryAcquire(1) {
+		return nil
+	}
+	defer l.waiting.Add(-1)
+	if l.waiting.Add(1) > l.most {
+		return fmt.Errorf("%w: %d calls wait for the database", port.ErrOverloaded, l.most)
+	}
+	if err := l.slots.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("%w: no connection came free: %w", port.ErrOverloaded, err)
+	}
+	return nil
+}
+
+func (l *lane) leave() { l.slots.Release(1) }
 
 var (
 	_ port.Ledger = (*DB)(nil)
@@ -55,11 +80,10 @@ func Open(cfg Config, clock port.Clock) (*DB, error) {
 	// Old connections are renewed, so that load finds its way to a server that came back, and memory to the system.
 	pool.SetConnMaxLifetime(30 * time.Minute)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
-	return &DB{
-		cfg: cfg, clock: clock,
-		bun:   bun.NewDB(pool, pgdialect.New()),
-		slots: semaphore.NewWeighted(int64(cfg.MaxConnections)),
-	}, nil
+	db := &DB{cfg: cfg, clock: clock, bun: bun.NewDB(pool, pgdialect.New())}
+	db.all.slots, db.all.most = semaphore.NewWeighted(int64(cfg.MaxConnections)), int64(cfg.MaxWaiting)
+	db.reads.slots, db.reads.most = semaphore.NewWeighted(cfg.readConnections()), int64(cfg.MaxWaiting/2)
+	return db, nil
 }
 
 // Close ends the idle connections now and the others when their call is done.
@@ -74,43 +98,52 @@ func (db *DB) Close() error {
 type PoolStats struct {
 	sql.DBStats
 	Waiting    int64 // calls that wait for a connection
-	MaxWaiting int
+	MaxWaiting int   // transactions that may wait; beside them half as many reads may
 }
 
 // Stats returns the pool's numbers.
 func (db *DB) Stats() PoolStats {
-	return PoolStats{DBStats: db.bun.DB.Stats(), Waiting: db.waiting.Load(), MaxWaiting: db.cfg.MaxWaiting}
+	waiting := db.all.waiting.Load() + db.reads.waiting.Load()
+	return PoolStats{DBStats: db.bun.DB.Stats(), Waiting: waiting, MaxWaiting: db.cfg.MaxWaiting}
 }
 
 // SQL returns the pool itself, for those who show its numbers.
 func (db *DB) SQL() *sql.DB { return db.bun.DB }
 
-// acquire waits for its turn and returns how to end it. Turns come in the order of the calls. Every error is
-// ErrOverloaded, since nothing has been asked of the server yet.
-func (db *DB) acquire(ctx context.Context) (func(), error) {
+// acquire waits for a transaction's turn and returns how to end it. Every error is ErrOverloaded, since nothing has been
+// asked of the server yet.
+func (db *DB) acquire(ctx context.Context) (func(), error) { return db.enter(ctx, &db.all) }
+
+// acquireRead is acquire for a read.
+func (db *DB) acquireRead(ctx context.Context) (func(), error) {
+	return db.enter(ctx, &db.reads, &db.all)
+}
+
+// enter goes through the lanes one after the other.
+func (db *DB) enter(ctx context.Context, lanes ...*lane) (func(), error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%w: %w", port.ErrOverloaded, err)
 	}
-	done := func() { db.slots.Release(1) }
-	if db.slots.TryAcquire(1) {
-		return done, nil
-	}
-	defer db.waiting.Add(-1)
-	if db.waiting.Add(1) > int64(db.cfg.MaxWaiting) {
-		return nil, fmt.Errorf("%w: %d calls wait for the database", port.ErrOverloaded, db.cfg.MaxWaiting)
-	}
 	ctx, cancel := context.WithTimeout(ctx, db.cfg.StatementTimeout)
 	defer cancel()
-	if err := db.slots.Acquire(ctx, 1); err != nil {
-		return nil, fmt.Errorf("%w: no connection came free: %w", port.ErrOverloaded, err)
+	leave := func(lanes []*lane) {
+		for _, l := range lanes {
+			l.leave()
+		}
 	}
-	return done, nil
+	for i, l := range lanes {
+		if err := l.enter(ctx); err != nil {
+			leave(lanes[:i])
+			return nil, err
+		}
+	}
+	return func() { leave(lanes) }, nil
 }
 
 // read runs one read in a turn of its own. The caller's deadline counts, its cancellation doesn't: a client that hangs
 // up would cost a connection, and a crowd of them the pool.
 func (db *DB) read(ctx context.Context, query func(ctx context.Context) error) error {
-	done, err := db.acquire(ctx)
+	done, err := db.acquireRead(ctx)
 	if err != nil {
 		return err
 	}

@@ -140,8 +140,8 @@ func (db *DB) insist(ctx context.Context, work func(ctx context.Context) error) 
 	}
 }
 
-// pause waits for a random part of limit, so that those who collided don't meet again. It reports false at once if the
-// context would end before.
+// pause waits for a random part of limit, so that those who collided don't meet again. It reports false if the context
+// ends first.
 func pause(ctx context.Context, limit time.Duration) bool {
 	timer := time.NewTimer(rand.N(limit)) //nolint:gosec // no secret
 	defer timer.Stop()

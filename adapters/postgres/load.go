@@ -46,17 +46,16 @@ const (
 			LIMIT 1
 		) c`
 
-	// The oldest ones, whether overdue or not, and of these the overdue: the look costs no more than a batch, also
-	// where a million reservations are open and none is due.
+	// Along the index of deadlines: where a million reservations are open and none is due the look costs nothing. Which
+	// of those with one deadline come into a full batch is open, so that none but the batch is read and sorted.
 	loadOverdueOrders = `SELECT ` + redemptionColumns + `, coalesce(c.uses, 0)
 		FROM (
 			SELECT * FROM voucher_redemption
-			WHERE voucher_code = $1 AND status = 'RESERVED' AND sequence >= 0
-			ORDER BY epoch, (sequence >> 6), sequence
+			WHERE voucher_code = $1 AND status = 'RESERVED' AND expires_at <= $3
+			ORDER BY expires_at
 			LIMIT $2
 		) r` + customerOfOrder + `
-		WHERE r.expires_at <= $3
-		ORDER BY r.epoch, r.sequence`
+		ORDER BY r.expires_at, r.epoch, r.sequence`
 )
 
 // orderWithUses is a redemption and its customer's count.
@@ -114,7 +113,7 @@ func load(ctx context.Context, conn *pgx.Conn, step port.Step) (voucher.Loaded, 
 	return l, nil
 }
 
-// loadOverdue adds reservations of the voucher that are past their deadline at now, the lowest version first.
+// loadOverdue adds reservations of the voucher that are past their deadline at now, the earliest first.
 func loadOverdue(ctx context.Context, conn *pgx.Conn, l *voucher.Loaded, now time.Time) error {
 	rows, err := conn.Query(ctx, loadOverdueOrders, string(l.Voucher.Code()), port.OverdueBatch, now)
 	if err != nil {
@@ -124,6 +123,7 @@ func loadOverdue(ctx context.Context, conn *pgx.Conn, l *voucher.Loaded, now tim
 	if err != nil {
 		return fmt.Errorf("load overdue reservations: %w", err)
 	}
+	l.MoreDue = len(found) == port.OverdueBatch
 	loaded := make(map[voucher.OrderID]bool, len(l.Orders))
 	for _, r := range l.Orders {
 		loaded[r.Record().Order] = true

@@ -44,12 +44,12 @@ func (r voucherRow) voucher() voucher.Voucher {
 		Terms: voucher.Terms{
 			DiscountAmount: r.DiscountAmount, MinOrderAmount: r.MinOrderAmount,
 			TotalLimit: r.TotalLimit, PerUserLimit: r.PerUserLimit,
-			StartsAt: voucher.Instant(r.StartsAt), EndsAt: voucher.Instant(r.EndsAt),
+			StartsAt: utc(r.StartsAt), EndsAt: utc(r.EndsAt),
 			Paused: r.Paused, Mode: r.Mode,
 		},
 		Used: r.UsedCount, Epoch: r.Epoch, Drained: r.DrainedEpoch, Partition: r.Partition,
 		Sequence: r.Sequence, Change: r.ChangeNumber,
-		CreatedAt: voucher.Instant(r.CreatedAt), UpdatedAt: voucher.Instant(r.UpdatedAt),
+		CreatedAt: utc(r.CreatedAt), UpdatedAt: utc(r.UpdatedAt),
 	}
 	if r.ConfigMode != nil {
 		s.ConfigMode = *r.ConfigMode
@@ -85,7 +85,7 @@ func (r redemptionRow) reservation() voucher.Reservation {
 		Code: r.VoucherCode, Order: r.OrderID, Customer: r.CustomerID,
 		OrderAmount: r.OrderAmount, DiscountAmount: r.DiscountAmount, Status: r.Status,
 		Version:   voucher.Version{Epoch: r.Epoch, Sequence: r.Sequence},
-		CreatedAt: voucher.Instant(r.CreatedAt), ExpiresAt: voucher.Instant(r.ExpiresAt),
+		CreatedAt: utc(r.CreatedAt), ExpiresAt: utc(r.ExpiresAt),
 		ConfirmedAt: instant(r.ConfirmedAt), ReleasedAt: instant(r.ReleasedAt),
 	}
 	if r.ReleaseReason != nil {
@@ -102,12 +102,21 @@ func reservations(rs []redemptionRow) []voucher.Reservation {
 	return out
 }
 
-// customerRow is a row of voucher_customer, as far as anybody reads it.
+// customerRow is a row of voucher_customer, as far as a decision needs it.
 type customerRow struct {
 	bun.BaseModel `bun:"table:voucher_customer" db:"-"`
 
 	CustomerID voucher.CustomerID
 	Uses       int64
+}
+
+// bookedCustomer is the whole row.
+type bookedCustomer struct {
+	bun.BaseModel `bun:"table:voucher_customer" db:"-"`
+
+	CustomerID voucher.CustomerID
+	Uses       int64
+	LimitSeen  int64
 }
 
 // eventColumns are the columns of eventRow, in its order.
@@ -132,7 +141,7 @@ type eventRow struct {
 
 func (r eventRow) change() (voucher.Change, error) {
 	c := voucher.Change{
-		ID: r.ID, Code: r.VoucherCode, Kind: r.Kind, Actor: r.Actor, At: voucher.Instant(r.At),
+		ID: r.ID, Code: r.VoucherCode, Kind: r.Kind, Actor: r.Actor, At: utc(r.At),
 		Version: voucher.Version{Epoch: r.Epoch, Sequence: r.Sequence},
 	}
 	var err error
@@ -169,7 +178,7 @@ type termsJSON struct {
 
 func (j termsJSON) terms() voucher.Terms {
 	t := voucher.Terms(j)
-	t.StartsAt, t.EndsAt = voucher.Instant(t.StartsAt), voucher.Instant(t.EndsAt)
+	t.StartsAt, t.EndsAt = utc(t.StartsAt), utc(t.EndsAt)
 	return t
 }
 
@@ -214,12 +223,16 @@ func fromJSON[J, V any](text []byte, as func(J) V) (*V, error) {
 	return &v, nil
 }
 
-// instant returns the time as the core keeps it; the core's word for "none" is zero.
+// utc returns the time as the core keeps it. It is not cut to milliseconds: it was when it was written, and what a hand
+// changed below them must show in an audit.
+func utc(t time.Time) time.Time { return t.UTC() }
+
+// instant does the same where there may be none; the core's word for that is zero.
 func instant(t *time.Time) time.Time {
 	if t == nil || t.IsZero() {
 		return time.Time{}
 	}
-	return voucher.Instant(*t)
+	return utc(*t)
 }
 
 // orNull is the way back.

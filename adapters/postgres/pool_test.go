@@ -55,7 +55,8 @@ func TestWaitingIsBounded(t *testing.T) {
 	require.Eventually(t, func() bool { return db.Stats().Waiting == waiting-1 }, 10*time.Second, time.Millisecond)
 	close(leave)
 	wg.Wait()
-	require.Equal(t, []int{1, 2}, order, "first come, first served")
+	// In either order: a call counts as waiting a moment before it stands in the queue.
+	require.ElementsMatch(t, []int{1, 2}, order)
 	require.EqualValues(t, 3, used(t, db, "SALE"))
 	require.Zero(t, db.Stats().Waiting)
 	require.Equal(t, 1, db.Stats().MaxOpenConnections)
@@ -184,6 +185,11 @@ func TestRowsReadDontGrow(t *testing.T) {
 			_, err = busy.Redemptions(t.Context(), port.RedemptionQuery{Code: "HOT", Status: status, Now: time.Now(), Limit: 50})
 			require.NoError(t, err)
 		}
+		// What is overdue on one voucher costs the lists of another nothing.
+		_, err = busy.Redemptions(t.Context(), port.RedemptionQuery{
+			Code: "SMALL-AA", Status: voucher.Released, Now: time.Now().Add(time.Hour), Limit: 50,
+		})
+		require.NoError(t, err)
 		_, err = busy.Due(t.Context(), time.Now().Add(time.Hour), port.Due{}, 50)
 		require.NoError(t, err)
 	}
@@ -191,8 +197,8 @@ func TestRowsReadDontGrow(t *testing.T) {
 	alone(t, other)
 	read := rowsRead(t, other) - before
 	require.Greater(t, read, int64(rounds*batch))
-	// The overdue look reads a batch of 256 in runs of 64, and each list a run more than it shows.
-	require.Less(t, read, int64(rounds*1500), "of %d rows", n)
+	// Each list reads a run of 64 more than it shows; the look for overdue ones finds none.
+	require.Less(t, read, int64(rounds*1100), "of %d rows", n)
 }
 
 // alone returns when no other session is left: a server has counted what a session did when it ends, at the latest.

@@ -134,7 +134,7 @@ func (w *writer) reservations(stored []voucher.Stored) {
 func (w *writer) customers(uses []voucher.UseChange) {
 	var up, down struct{ ids, deltas, limits []int64 }
 	for _, u := range uses {
-		to := &up
+		to := &up // 0 as well: a grant's limit is written, and the first grant makes the row
 		if u.Delta < 0 {
 			to = &down
 		}

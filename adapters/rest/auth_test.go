@@ -93,9 +93,9 @@ func TestCheckoutMayDoWhatACheckoutNeeds(t *testing.T) {
 // history collects the actors of one voucher.
 type history struct{ actors []string }
 
-func (*history) Voucher(voucher.Voucher)                {}
-func (*history) Reservations([]voucher.Reservation)     {}
-func (*history) Customers(map[voucher.CustomerID]int64) {}
+func (*history) Voucher(voucher.Voucher)                                {}
+func (*history) Reservations([]voucher.Reservation)                     {}
+func (*history) Customers(map[voucher.CustomerID]voucher.CustomerCount) {}
 func (h *history) History(page []voucher.Change) {
 	for _, c := range page {
 		h.actors = append(h.actors, c.Actor)

@@ -5,6 +5,8 @@ package batch
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"voucherd/application/port"
@@ -132,7 +134,7 @@ func (c *Combiner[K, Q, A]) run(key K, q *queue[Q, A]) {
 		for i, it := range items {
 			reqs[i] = it.req
 		}
-		results := c.serve(key, reqs)
+		results := c.protected(key, reqs)
 		c.mu.Lock()
 		for i, it := range items {
 			it.result = results[i]
@@ -140,6 +142,23 @@ func (c *Combiner[K, Q, A]) run(key K, q *queue[Q, A]) {
 		}
 		c.mu.Unlock()
 	}
+}
+
+// protected serves a batch and survives its panic: a defect in one voucher's data must not end the process for all.
+// What such a batch did is unknown.
+func (c *Combiner[K, Q, A]) protected(key K, reqs []Q) (results []Result[A]) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		err := fmt.Errorf("%w: panic: %v\n%s", port.ErrUnknown, p, debug.Stack())
+		results = make([]Result[A], len(reqs))
+		for i := range results {
+			results[i].Err = err
+		}
+	}()
+	return c.serve(key, reqs)
 }
 
 // take removes the next batch from the queue, without those whose caller has gone; nil when the queue is empty, and

@@ -246,3 +246,19 @@ func TestWaitReturnsWhenNothingIsUnderWay(t *testing.T) {
 		require.True(t, waited)
 	})
 }
+
+// A defect that one key's data run into ends neither the process nor the key.
+func TestAPanicIsTheBatchsAlone(t *testing.T) {
+	c := batch.NewCombiner(batch.Limits{Batch: 8, PerKey: 8, Total: 8}, func(_ string, reqs []int) []batch.Result[int] {
+		if reqs[0] < 0 {
+			panic("odd data")
+		}
+		return make([]batch.Result[int], len(reqs))
+	})
+	_, err := c.Do(t.Context(), "a", -1)
+	require.ErrorIs(t, err, port.ErrUnknown)
+	require.ErrorContains(t, err, "odd data")
+	_, err = c.Do(t.Context(), "a", 1)
+	require.NoError(t, err)
+	c.Wait()
+}

@@ -2,7 +2,9 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -13,6 +15,10 @@ import (
 
 // writeTimeout bounds one write at its store. It is shorter than the shortest sensible request.
 const writeTimeout = 1500 * time.Millisecond
+
+// maxSweeps bounds how often one amendment is decided again because a batch of overdue uses was ended and there may be
+// more. It is beyond what a write has time for: writeTimeout comes first.
+const maxSweeps = 1000
 
 // writeLimits bound the writes that wait. Those of one voucher run one after the other, as they would at its row, but
 // so that no more than one of them holds a connection.
@@ -83,6 +89,9 @@ func (c *Catalog) Create(ctx context.Context, code voucher.Code, t voucher.Terms
 		return voucher.Voucher{}, err
 	}
 	if !c.serves(t.Mode) {
+		if _, err := c.Find(ctx, code); !errors.Is(err, voucher.ErrVoucherNotFound) {
+			return voucher.Voucher{}, cmp.Or(err, error(voucher.ErrVoucherExists))
+		}
 		return voucher.Voucher{}, voucher.ErrModeUnavailable
 	}
 	err = c.store(ctx, code, func(ctx context.Context) error {
@@ -126,6 +135,24 @@ func (c *Catalog) Amend(ctx context.Context, code voucher.Code, a voucher.Amendm
 	a.ModeRefusal = c.modeRefusal(code, a.Mode)
 	var amended voucher.Voucher // read only after an answer: without one the write may be under way
 	err := c.store(ctx, code, func(ctx context.Context) error {
+		var err error
+		if amended, err = c.amend(ctx, code, a, actor); err != nil {
+			return err
+		}
+		c.directory.Remember(amended)
+		return nil
+	})
+	if err != nil {
+		return voucher.Voucher{}, err
+	}
+	return amended, nil
+}
+
+// amend decides until the decision is final: as long as more overdue uses may be in the way of a lower limit, each
+// transaction ends some of them.
+func (c *Catalog) amend(ctx context.Context, code voucher.Code, a voucher.Amendment, actor string) (voucher.Voucher, error) {
+	for range maxSweeps {
+		var amended voucher.Voucher
 		var refusal error
 		err := c.ledger.Update(ctx, port.Step{
 			Code:    code,
@@ -136,18 +163,13 @@ func (c *Catalog) Amend(ctx context.Context, code voucher.Code, a voucher.Amendm
 			},
 		})
 		if err != nil {
-			return err
+			return voucher.Voucher{}, err
 		}
-		if refusal != nil {
-			return refusal
+		if !errors.Is(refusal, voucher.ErrUndecided) {
+			return amended, refusal
 		}
-		c.directory.Remember(amended)
-		return nil
-	})
-	if err != nil {
-		return voucher.Voucher{}, err
 	}
-	return amended, nil
+	return voucher.Voucher{}, port.ErrOverloaded
 }
 
 // modeRefusal says why the configuration or this process doesn't let the voucher have the mode.

@@ -51,6 +51,19 @@ func TestCreateRefusals(t *testing.T) {
 	require.ErrorIs(t, err, voucher.ErrVoucherNotFound, "nothing was stored")
 }
 
+// The order of the published table: that the code is taken goes before the mode.
+func TestCreateTellsThatACodeIsTakenFirst(t *testing.T) {
+	p := newProcess()
+	p.create(t, "A")
+	asked := terms()
+	asked.Mode = voucher.FlashSync
+	_, err := p.Create(t.Context(), "A", asked, "admin")
+	require.ErrorIs(t, err, voucher.ErrVoucherExists)
+	p.shop.breaks(port.ErrUnavailable)
+	_, err = p.Create(t.Context(), "A", asked, "admin")
+	require.ErrorIs(t, err, port.ErrUnavailable)
+}
+
 func TestList(t *testing.T) {
 	p := newProcess()
 	vs, more, err := p.List(t.Context(), "", 2)

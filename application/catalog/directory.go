@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"voucherd/application/batch"
@@ -55,7 +56,12 @@ func (d *Directory) Lookup(ctx context.Context, code voucher.Code) (voucher.Vouc
 	if until, ok := d.unknown.Get(code); ok && d.clock.Now().Before(until) {
 		return voucher.Voucher{}, voucher.ErrVoucherNotFound
 	}
-	return d.lookups.Do(ctx, struct{}{}, code)
+	v, err := d.lookups.Do(ctx, struct{}{}, code)
+	if errors.Is(err, port.ErrUnknown) {
+		// The caller's time ended during the read. Reading does nothing, so nothing is unknown.
+		err = port.ErrUnavailable
+	}
+	return v, err
 }
 
 // Remember notes a voucher that was just created or read.

@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -92,6 +93,20 @@ func TestALookupIsBoundedInTime(t *testing.T) {
 }
 
 // F53: a flood of random codes is taken together: few reads, a bounded queue, and the sale beside it reads nothing.
+// A read does nothing, so a caller whose time ends during one is not told that something may have happened.
+func TestALookupIsNeverUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess()
+		p.shop.hold = make(chan struct{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := p.directory.Lookup(ctx, "A")
+		require.ErrorIs(t, err, port.ErrUnavailable)
+		close(p.shop.hold)
+		p.directory.Wait()
+	})
+}
+
 func TestAFloodOfUnknownCodesTakesFewReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess()

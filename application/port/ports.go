@@ -14,8 +14,8 @@ type Step struct {
 	Code      voucher.Code
 	Orders    []voucher.OrderID    // rows to load; unknown ones are no error
 	Customers []voucher.CustomerID // counts to load; those of the loaded orders come by themselves
-	// Overdue asks, on what was loaded, whether reservations past their deadline are to be loaded as well, up to
-	// OverdueBatch of them. Nil: never.
+	// Overdue asks, on what was loaded, whether reservations past their deadline are to be loaded as well: the
+	// OverdueBatch that have been for the longest. When there were that many, Loaded.MoreDue is set. Nil: never.
 	Overdue func(voucher.Loaded) bool
 	// Decide makes the decision; now is the ledger's clock, read under the lock. It must have no effect beside the
 	// state but to set variables of the caller, as it may run again after a conflict: the last run counts.
@@ -79,12 +79,12 @@ type Books interface {
 	Read(ctx context.Context, code voucher.Code, visit BookVisitor) error
 }
 
-// BookVisitor takes in what Books.Read shows. Slices belong to the reader again after the call.
+// BookVisitor takes in what Books.Read shows, uncut and unjudged. Slices belong to the reader again after the call.
 type BookVisitor interface {
 	Voucher(v voucher.Voucher)
 	History(page []voucher.Change)
 	Reservations(page []voucher.Reservation)
-	Customers(page map[voucher.CustomerID]int64)
+	Customers(page map[voucher.CustomerID]voucher.CustomerCount)
 }
 
 // Clock tells the time. It is injected everywhere, so that a test can move it.

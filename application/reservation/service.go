@@ -19,6 +19,9 @@ const (
 	// maxAttempts bounds how often one reserve is decided again because the ground moved: its voucher changed mode,
 	// or its order had to be ended on another voucher first.
 	maxAttempts = 3
+	// maxSweeps bounds how often one reserve is decided again because a batch of overdue uses was ended and there may
+	// be more. It is beyond what a request has time for: the caller's deadline comes first.
+	maxSweeps = 1000
 )
 
 // Limits of the requests that wait, of all kinds together for each kind of batch; section "Performance shape" of the
@@ -74,17 +77,21 @@ func (s *Service) Reserve(ctx context.Context, w Reserve) (voucher.Reservation, 
 	if err != nil {
 		return voucher.Reservation{}, err
 	}
-	for range maxAttempts {
+	for attempts, sweeps := 0, 0; attempts < maxAttempts && sweeps < maxSweeps; {
 		if _, err := s.vouchers.Lookup(ctx, w.Code); err != nil {
 			return voucher.Reservation{}, err
 		}
 		out, err := s.reserves.Do(ctx, w.Code, req)
 		switch {
 		case errors.Is(err, port.ErrStale):
+			attempts++
 			s.vouchers.Forget(w.Code)
 		case err != nil:
 			return voucher.Reservation{}, err
+		case out.Verdict == voucher.Undecided:
+			sweeps++
 		case out.Verdict == voucher.Blocked:
+			attempts++
 			if err := s.expire(ctx, out.Blocker, w.Actor); err != nil {
 				return voucher.Reservation{}, err
 			}
@@ -107,11 +114,7 @@ func (s *Service) serveReserves(code voucher.Code, reqs []voucher.Request) []bat
 	ctx, cancel := context.WithTimeout(context.Background(), updateTimeout)
 	defer cancel()
 	results := make([]batch.Result[voucher.Outcome], len(reqs))
-	v, err := s.vouchers.Lookup(ctx, code)
-	d, ok := s.deciders[v.EffectiveMode()]
-	if err == nil && !ok {
-		err = unserved()
-	}
+	d, err := s.decider(ctx, code)
 	if err != nil {
 		for i := range results {
 			results[i].Err = err
@@ -123,6 +126,22 @@ func (s *Service) serveReserves(code voucher.Code, reqs []voucher.Request) []bat
 		results[i] = batch.Result[voucher.Outcome]{Answer: out[i], Err: errs[i]}
 	}
 	return results
+}
+
+// decider returns who decides for the voucher now. A mode that nobody here serves is looked up again before it counts:
+// the voucher may have left it long ago, on another process.
+func (s *Service) decider(ctx context.Context, code voucher.Code) (Decider, error) {
+	for range 2 {
+		v, err := s.vouchers.Lookup(ctx, code)
+		if err != nil {
+			return nil, err
+		}
+		if d, ok := s.deciders[v.EffectiveMode()]; ok {
+			return d, nil
+		}
+		s.vouchers.Forget(code)
+	}
+	return nil, unserved()
 }
 
 // unserved refuses a stored voucher whose mode this process is not wired for.

@@ -18,6 +18,8 @@ const (
 	dueBatch = 500
 	// expireTimeout bounds one transaction, and one read.
 	expireTimeout = 1500 * time.Millisecond
+	// maxFailures in a row end a run: then it is the store that fails, and not some vouchers that somebody holds.
+	maxFailures = 5
 	// expireActor stands in the history for the job.
 	expireActor = "expiry"
 )
@@ -46,29 +48,45 @@ type Expiry struct {
 // A transaction under way is finished even if ctx ends.
 func (e *Expirer) Run(ctx context.Context) (Expiry, error) {
 	var done Expiry
-	var errs []error
+	failed := map[voucher.Code]error{}
+	inARow := 0
 	now := e.clock.Now()
 	for after := (port.Due{}); ; {
 		due, err := e.due(ctx, now, after)
 		if err != nil || len(due) == 0 {
-			return done, errors.Join(append(errs, err)...)
+			return done, report(failed, err)
 		}
 		if after == (port.Due{}) {
 			done.Lag = now.Sub(due[0].ExpiresAt)
 		}
 		after = due[len(due)-1]
 		for code, orders := range byCode(due) {
+			if failed[code] != nil {
+				continue
+			}
 			n, err := e.expire(ctx, code, orders)
 			done.Expired += n
 			if err == nil {
+				inARow = 0
 				continue
 			}
-			errs = append(errs, fmt.Errorf("voucher %s: %w", code, err))
-			if !errors.Is(err, port.ErrRefused) {
-				return done, errors.Join(errs...)
+			failed[code] = err
+			if !errors.Is(err, port.ErrRefused) { // which the store says in good health
+				inARow++
+			}
+			if inARow == maxFailures || ctx.Err() != nil {
+				return done, report(failed, nil)
 			}
 		}
 	}
+}
+
+// report puts together what went wrong, with one voucher of those that failed as the example.
+func report(failed map[voucher.Code]error, err error) error {
+	for code, cause := range failed {
+		return errors.Join(fmt.Errorf("%d vouchers passed over, %s among them: %w", len(failed), code, cause), err)
+	}
+	return err
 }
 
 func (e *Expirer) due(ctx context.Context, now time.Time, after port.Due) ([]port.Due, error) {

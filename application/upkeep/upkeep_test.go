@@ -73,7 +73,7 @@ func TestAVoucherThatIsRefusedIsPassedOver(t *testing.T) {
 	}
 	done, err := w.Run(t.Context())
 	require.ErrorIs(t, err, port.ErrRefused)
-	require.ErrorContains(t, err, "voucher B")
+	require.ErrorContains(t, err, "1 vouchers passed over, B among them")
 	require.Equal(t, 800, done.Expired)
 	require.Zero(t, w.used(t, "A"))
 	require.Equal(t, int64(400), w.used(t, "B"))
@@ -82,15 +82,17 @@ func TestAVoucherThatIsRefusedIsPassedOver(t *testing.T) {
 
 func TestAStoreThatIsAwayEndsTheRun(t *testing.T) {
 	for _, broken := range []error{port.ErrUnavailable, port.ErrUnknown, port.ErrOverloaded} {
-		w := newWorld(t, "A", "B")
-		w.reserve(t, "A", 600, 5*time.Minute)
-		w.reserve(t, "B", 600, 5*time.Minute)
+		codes := []voucher.Code{"A", "B", "C", "D", "E", "F", "G", "H"}
+		w := newWorld(t, codes...)
+		for _, code := range codes {
+			w.reserve(t, code, 150, 5*time.Minute)
+		}
 		w.clock.set(in(6))
 		w.shop.breaks = func(voucher.Code) error { return broken }
 		done, err := w.Run(t.Context())
 		require.ErrorIs(t, err, broken)
 		require.Equal(t, upkeep.Expiry{Lag: time.Minute}, done)
-		require.Len(t, w.shop.steps, 1, "no hammering")
+		require.Len(t, w.shop.steps, 5, "no hammering")
 
 		w.shop.breaks, w.shop.reads = nil, broken
 		done, err = w.Run(t.Context())
@@ -102,6 +104,28 @@ func TestAStoreThatIsAwayEndsTheRun(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1200, done.Expired)
 	}
+}
+
+// Somebody holds the rows of some vouchers: that is no reason to let the others wait.
+func TestVouchersThatAreHeldArePassedOver(t *testing.T) {
+	w := newWorld(t, "A", "B", "C", "D", "E", "F", "G", "H")
+	for _, code := range []voucher.Code{"A", "B", "C", "D", "E", "F", "G", "H"} {
+		w.reserve(t, code, 100, 5*time.Minute)
+	}
+	w.clock.set(in(6))
+	w.shop.breaks = func(code voucher.Code) error {
+		if code <= "D" {
+			return port.ErrUnavailable
+		}
+		return nil
+	}
+	done, err := w.Run(t.Context())
+	require.ErrorIs(t, err, port.ErrUnavailable)
+	require.Equal(t, 400, done.Expired)
+	w.shop.breaks = nil
+	done, err = w.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 400, done.Expired)
 }
 
 func TestEachStepIsBoundedInTime(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"voucherd/domain/voucher"
 )
 
@@ -185,6 +187,10 @@ func checkURL(s string) (wrong string) {
 		return "its parameters can't be parsed"
 	case u.Host == "" && query.Get("host") == "":
 		return "it names no host"
+	}
+	// The driver's own error quotes the URL.
+	if _, err := pgx.ParseConfig(s); err != nil {
+		return "the database driver can't use it: look at the port and the parameters"
 	}
 	return ""
 }

@@ -27,7 +27,7 @@ const (
 	KindUsedCount = "used_count"
 	// KindRow: a redemption's row is not what the history says, or one of the two is missing.
 	KindRow = "redemption"
-	// KindCustomer: a customer's count is not the number of the customer's live uses.
+	// KindCustomer: a customer's row is not what the history says, or one of the two is missing.
 	KindCustomer = "customer"
 )
 
@@ -74,7 +74,7 @@ type Auditor struct {
 	created time.Time
 	updated time.Time
 	change  int64
-	last    voucher.Version // the highest version given out
+	at      voucher.Version // the voucher's epoch, and the last sequence given out under it
 	lastID  int64
 
 	orders    map[voucher.OrderID]*order
@@ -87,9 +87,10 @@ type order struct {
 	seen   bool // its row was shown
 }
 
+// customer is what the history says of a customer who was granted a use.
 type customer struct {
-	live int64
-	seen bool
+	voucher.CustomerCount
+	seen bool // the row was shown
 }
 
 // New returns an auditor for one voucher.
@@ -115,117 +116,6 @@ func (a *Auditor) History(page []voucher.Change) {
 		}
 		a.lastID = c.ID
 		a.apply(c)
-	}
-}
-
-func (a *Auditor) apply(c voucher.Change) {
-	if a.report.History == 1 != (c.Kind == voucher.VoucherCreated) {
-		a.differ(Difference{Kind: KindHistory, Detail: fmt.Sprintf("entry %d is %s: a history begins with its one %s", c.ID, c.Kind, voucher.VoucherCreated)})
-	}
-	switch c.Kind {
-	case voucher.VoucherCreated, voucher.VoucherAmended:
-		a.applyTerms(c)
-	case voucher.ReservationMade:
-		a.applyMade(c)
-	case voucher.ReservationConfirmed, voucher.ReservationReleased:
-		a.applyEnd(c)
-	default:
-		a.differ(Difference{Kind: KindHistory, Detail: fmt.Sprintf("entry %d is of the unknown kind %s", c.ID, c.Kind)})
-	}
-}
-
-func (a *Auditor) applyTerms(c voucher.Change) {
-	// Terms that were changed and changed back leave no trace but the change number.
-	follows := c.TermsBefore == nil && c.Version.Sequence == 0
-	if c.Kind == voucher.VoucherAmended {
-		follows = c.TermsBefore != nil && *c.TermsBefore == a.terms && c.Version.Sequence == a.change+1
-	}
-	if c.TermsAfter == nil || !follows {
-		a.differ(Difference{Kind: KindHistory, Detail: fmt.Sprintf("entry %d does not follow from the terms before it", c.ID)})
-	}
-	if c.TermsAfter == nil {
-		return
-	}
-	if c.Kind == voucher.VoucherCreated {
-		a.created = c.At
-	}
-	a.terms, a.updated, a.change = *c.TermsAfter, c.At, c.Version.Sequence
-	a.report.Limit = a.terms.TotalLimit
-	a.checkLimit(c)
-}
-
-func (a *Auditor) applyMade(c voucher.Change) {
-	if o, ok := a.orders[c.Order]; ok && o.record.Status != voucher.Released {
-		a.differ(Difference{Kind: KindHistory, OrderID: c.Order, Detail: fmt.Sprintf("entry %d reserves an order that is %s", c.ID, o.record.Status)})
-	}
-	if c.Version.Compare(a.last) <= 0 {
-		a.differ(Difference{Kind: KindHistory, OrderID: c.Order, Detail: fmt.Sprintf("entry %d has version %s, not above %s", c.ID, c.Version, a.last)})
-	}
-	a.last = c.Version
-	f := c.After
-	if f == nil {
-		f = &voucher.Facts{}
-	}
-	if want := min(a.terms.DiscountAmount, f.OrderAmount); f.DiscountAmount != want {
-		a.differ(Difference{Kind: KindHistory, OrderID: c.Order, Detail: "discount granted", Expected: fmt.Sprint(want), Found: fmt.Sprint(f.DiscountAmount)})
-	}
-	a.orders[c.Order] = &order{record: voucher.Record{
-		Code: c.Code, Order: c.Order, Customer: c.Customer, OrderAmount: f.OrderAmount, DiscountAmount: f.DiscountAmount,
-		Status: voucher.Reserved, Version: c.Version, CreatedAt: c.At, ExpiresAt: f.ExpiresAt,
-	}}
-	a.report.Granted++
-	a.report.Live++
-	a.checkLimit(c)
-	if a.report.Live > a.report.MaxLive {
-		a.report.MaxLive, a.report.MaxLiveAt = a.report.Live, c.At
-	}
-	who := a.customer(c.Customer)
-	who.live++
-	if who.live > a.terms.PerUserLimit {
-		a.differ(Difference{
-			Kind: KindCustomerLimit, OrderID: c.Order, CustomerID: c.Customer, Detail: fmt.Sprintf("live uses after entry %d", c.ID),
-			Expected: fmt.Sprintf("at most %d", a.terms.PerUserLimit), Found: fmt.Sprint(who.live),
-		})
-	}
-	a.report.MaxPerCustomer = max(a.report.MaxPerCustomer, who.live)
-}
-
-func (a *Auditor) applyEnd(c voucher.Change) {
-	o, ok := a.orders[c.Order]
-	if !ok || o.record.Status != voucher.Reserved || o.record.Version != c.Version || o.record.Customer != c.Customer {
-		a.differ(Difference{Kind: KindHistory, OrderID: c.Order, Detail: fmt.Sprintf("entry %d (%s) ends a reservation that is not there", c.ID, c.Kind)})
-		return
-	}
-	if c.Kind == voucher.ReservationConfirmed {
-		a.report.Confirmed++
-		o.record.Status, o.record.ConfirmedAt = voucher.Confirmed, c.At
-		return
-	}
-	o.record.Status = voucher.Released
-	if c.After != nil {
-		o.record.ReleasedAt, o.record.ReleaseReason = c.After.ReleasedAt, c.After.ReleaseReason
-	}
-	a.report.Released[o.record.ReleaseReason]++
-	a.report.Live--
-	a.customer(c.Customer).live--
-}
-
-func (a *Auditor) customer(id voucher.CustomerID) *customer {
-	c, ok := a.customers[id]
-	if !ok {
-		c = &customer{}
-		a.customers[id] = c
-		a.report.Customers++
-	}
-	return c
-}
-
-func (a *Auditor) checkLimit(c voucher.Change) {
-	if a.report.Live > a.terms.TotalLimit {
-		a.differ(Difference{
-			Kind: KindLimit, OrderID: c.Order, Detail: fmt.Sprintf("live uses after entry %d", c.ID),
-			Expected: fmt.Sprintf("at most %d", a.terms.TotalLimit), Found: fmt.Sprint(a.report.Live),
-		})
 	}
 }
 

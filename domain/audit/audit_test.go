@@ -63,8 +63,20 @@ func TestTamperingIsFound(t *testing.T) {
 			[]audit.Difference{{Kind: audit.KindVoucher, Detail: "created_at", Expected: "2026-03-01T12:00:00.000Z", Found: "2026-03-01T12:01:00.000Z"}}},
 		{"updated_at of the voucher", v(func(s *voucher.Snapshot) { s.UpdatedAt = in(1) }),
 			[]audit.Difference{{Kind: audit.KindVoucher, Detail: "updated_at", Expected: "2026-03-01T12:02:00.000Z", Found: "2026-03-01T12:01:00.000Z"}}},
-		{"sequence", v(func(s *voucher.Snapshot) { s.Sequence-- }),
-			[]audit.Difference{{Kind: audit.KindVoucher, Detail: "sequence", Expected: "1772366400000-5", Found: "1772366400000-4"}}},
+		{"sequence, lowered", v(func(s *voucher.Snapshot) { s.Sequence-- }),
+			[]audit.Difference{{Kind: audit.KindVoucher, Detail: "sequence", Expected: "5", Found: "4"}}},
+		{"sequence, raised", v(func(s *voucher.Snapshot) { s.Sequence++ }),
+			[]audit.Difference{{Kind: audit.KindVoucher, Detail: "sequence", Expected: "5", Found: "6"}}},
+		{"epoch", v(func(s *voucher.Snapshot) { s.Epoch += 5 }),
+			[]audit.Difference{{Kind: audit.KindVoucher, Detail: "epoch", Expected: "1772366400000", Found: "1772366400005"}}},
+		{"config_mode", v(func(s *voucher.Snapshot) { s.ConfigMode = voucher.Standard }),
+			[]audit.Difference{{Kind: audit.KindVoucher, Detail: "config_mode", Expected: "none", Found: "standard"}}},
+		{"drained_epoch", v(func(s *voucher.Snapshot) { s.Drained = 7 }),
+			[]audit.Difference{{Kind: audit.KindVoucher, Detail: "drained_epoch", Expected: "0", Found: "7"}}},
+		{"partition", v(func(s *voucher.Snapshot) { s.Partition = new(int32(0)) }),
+			[]audit.Difference{{Kind: audit.KindVoucher, Detail: "partition", Expected: "none", Found: "0"}}},
+		{"less than a millisecond", v(func(s *voucher.Snapshot) { s.UpdatedAt = in(2).Add(time.Microsecond) }),
+			[]audit.Difference{{Kind: audit.KindVoucher, Detail: "updated_at", Expected: "2026-03-01T12:02:00.000Z", Found: "2026-03-01T12:02:00.000001Z"}}},
 
 		{"status of a row", row("cancelled", func(r *voucher.Record) { r.Status = voucher.Reserved }),
 			[]audit.Difference{{Kind: audit.KindRow, OrderID: "cancelled", CustomerID: 2, Detail: "status", Expected: "RELEASED", Found: "RESERVED"}}},
@@ -93,12 +105,18 @@ func TestTamperingIsFound(t *testing.T) {
 		{"a row added", func(b *books) { b.rows["new"] = voucher.Record{Order: "new", Status: voucher.Confirmed} },
 			[]audit.Difference{{Kind: audit.KindRow, OrderID: "new", Detail: "row without history", Expected: "none", Found: "CONFIRMED"}}},
 
-		{"a customer's count", func(b *books) { b.uses[1] = 1 },
+		{"a customer's count", func(b *books) { b.setCount(1, func(n *voucher.CustomerCount) { n.Uses = 1 }) },
 			[]audit.Difference{{Kind: audit.KindCustomer, CustomerID: 1, Detail: "uses", Expected: "2", Found: "1"}}},
-		{"a customer's count deleted", func(b *books) { delete(b.uses, 1) },
-			[]audit.Difference{{Kind: audit.KindCustomer, CustomerID: 1, Detail: "uses", Expected: "2", Found: "none"}}},
-		{"a count of nobody", func(b *books) { b.uses[9] = 1 },
-			[]audit.Difference{{Kind: audit.KindCustomer, CustomerID: 9, Detail: "uses", Expected: "0", Found: "1"}}},
+		{"the limit that a customer's grant saw", func(b *books) { b.setCount(1, func(n *voucher.CustomerCount) { n.LimitSeen = 100 }) },
+			[]audit.Difference{{Kind: audit.KindCustomer, CustomerID: 1, Detail: "limit_seen", Expected: "2", Found: "100"}}},
+		{"a customer's count deleted", func(b *books) { delete(b.counts, 1) },
+			[]audit.Difference{{Kind: audit.KindCustomer, CustomerID: 1, Detail: "row", Expected: "2", Found: "none"}}},
+		{"a count of zero deleted", func(b *books) { delete(b.counts, 2) },
+			[]audit.Difference{{Kind: audit.KindCustomer, CustomerID: 2, Detail: "row", Expected: "0", Found: "none"}}},
+		{"a count of nobody", func(b *books) { b.counts[9] = voucher.CustomerCount{Uses: 1, LimitSeen: 2} },
+			[]audit.Difference{{Kind: audit.KindCustomer, CustomerID: 9, Detail: "row without history", Expected: "none", Found: "1"}}},
+		{"a count of zero of nobody", func(b *books) { b.counts[9] = voucher.CustomerCount{LimitSeen: 2} },
+			[]audit.Difference{{Kind: audit.KindCustomer, CustomerID: 9, Detail: "row without history", Expected: "none", Found: "0"}}},
 	} {
 		b := aLife(t)
 		c.tamper(b)
@@ -123,21 +141,29 @@ func TestEveryDifferenceOfAPageIsNamed(t *testing.T) {
 	require.Equal(t, []string{"aaa row without history", "again order_amount", "again discount_amount", "cancelled status"}, details)
 }
 
-// A count of zero and no count say the same.
-func TestACountOfZeroMayBeMissing(t *testing.T) {
-	b := aLife(t)
-	require.Contains(t, b.uses, voucher.CustomerID(2))
-	delete(b.uses, 2)
+// A customer's row keeps the limit of the last grant, however the batches were cut: one that renews a use says so too.
+func TestTheLimitSeenIsTheLastGrants(t *testing.T) {
+	b := newBooks(t, 4, 2)
+	b.reserve(t0, "a", 1)
+	b.amend(in(1), voucher.Amendment{PerUserLimit: new(int64(3))})
+	require.Equal(t, voucher.CustomerCount{Uses: 1, LimitSeen: 2}, b.counts[1])
 	require.True(t, b.audit().OK())
-	b.uses[9] = 0
+	b.reserve(in(15), "a", 1)
+	require.Equal(t, voucher.CustomerCount{Uses: 1, LimitSeen: 3}, b.counts[1])
 	require.True(t, b.audit().OK())
 }
 
-// The epoch alone decides, however low the sequence in it.
-func TestAHigherEpochStartsItsSequenceAnew(t *testing.T) {
+// A change of the mode begins an epoch, and its sequence anew.
+func TestTheEpochFollowsTheMode(t *testing.T) {
 	b := aLife(t)
-	b.v.Epoch, b.v.Sequence = b.v.Epoch+1, 0
+	b.amend(in(18), voucher.Amendment{Mode: new(voucher.FlashSync)})
+	require.Equal(t, in(18).UnixMilli(), b.v.Epoch)
 	require.True(t, b.audit().OK())
+	b.amend(in(18), voucher.Amendment{Mode: new(voucher.Standard)})
+	require.Equal(t, in(18).UnixMilli()+1, b.v.Epoch, "in the same millisecond")
+	b.reserve(in(19), "later", 4)
+	require.True(t, b.audit().OK(), b.audit().Differences)
+	require.Equal(t, int64(1), b.v.Sequence)
 }
 
 func TestReportsAreBounded(t *testing.T) {

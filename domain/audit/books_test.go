@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -21,7 +22,7 @@ type books struct {
 	v       voucher.Snapshot
 	history []voucher.Change
 	rows    map[voucher.OrderID]voucher.Record
-	uses    map[voucher.CustomerID]int64
+	counts  map[voucher.CustomerID]voucher.CustomerCount
 }
 
 func newBooks(t require.TestingT, total, perUser int64) *books {
@@ -30,7 +31,7 @@ func newBooks(t require.TestingT, total, perUser int64) *books {
 		StartsAt: t0.Add(-time.Hour), EndsAt: t0.Add(24 * time.Hour), Mode: voucher.Standard,
 	}, t0)
 	require.NoError(t, err)
-	b := &books{t: t, v: v.Snapshot(), rows: map[voucher.OrderID]voucher.Record{}, uses: map[voucher.CustomerID]int64{}}
+	b := &books{t: t, v: v.Snapshot(), rows: map[voucher.OrderID]voucher.Record{}, counts: map[voucher.CustomerID]voucher.CustomerCount{}}
 	b.record(voucher.Created(v, "admin"))
 	return b
 }
@@ -43,7 +44,10 @@ func (b *books) record(cs ...voucher.Change) {
 }
 
 func (b *books) decide(now time.Time, decide func(*voucher.State)) {
-	l := voucher.Loaded{Voucher: voucher.Restore(b.v), Uses: b.uses}
+	l := voucher.Loaded{Voucher: voucher.Restore(b.v), Uses: map[voucher.CustomerID]int64{}}
+	for id, n := range b.counts {
+		l.Uses[id] = n.Uses
+	}
 	for _, id := range slices.Sorted(maps.Keys(b.rows)) {
 		r := voucher.RestoreReservation(b.rows[id])
 		l.Orders = append(l.Orders, r)
@@ -59,7 +63,10 @@ func (b *books) decide(now time.Time, decide func(*voucher.State)) {
 		b.rows[w.After.Record().Order] = w.After.Record()
 	}
 	for _, u := range c.Uses {
-		b.uses[u.Customer] += u.Delta
+		b.setCount(u.Customer, func(n *voucher.CustomerCount) {
+			n.Uses += u.Delta
+			n.LimitSeen = cmp.Or(u.Limit, n.LimitSeen)
+		})
 	}
 	b.record(c.History...)
 }
@@ -96,8 +103,8 @@ func (b *books) audit() audit.Report {
 	for page := range slices.Chunk(rows, 4) {
 		a.Reservations(page)
 	}
-	for id, n := range b.uses {
-		a.Customers(map[voucher.CustomerID]int64{id: n})
+	for id, n := range b.counts {
+		a.Customers(map[voucher.CustomerID]voucher.CustomerCount{id: n})
 	}
 	return a.Report()
 }
@@ -106,6 +113,12 @@ func (b *books) setRow(id voucher.OrderID, change func(*voucher.Record)) {
 	r := b.rows[id]
 	change(&r)
 	b.rows[id] = r
+}
+
+func (b *books) setCount(id voucher.CustomerID, change func(*voucher.CustomerCount)) {
+	n := b.counts[id]
+	change(&n)
+	b.counts[id] = n
 }
 
 // aLife is a voucher with one reservation in each state, and an amendment.

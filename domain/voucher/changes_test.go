@@ -48,7 +48,7 @@ func TestChangesOfAMixedBatch(t *testing.T) {
 	})
 	require.Equal(t, []voucher.UseChange{
 		{Customer: 1, Delta: -2},
-		// 2 lost c and got z: it moved nowhere.
+		{Customer: 2, Delta: 0, Limit: 2}, // lost c and got z
 		{Customer: 3, Delta: 1, Limit: 2},
 		{Customer: 4, Delta: 1, Limit: 2},
 	}, c.Uses)
@@ -90,7 +90,9 @@ func TestChangesKeepTheOrderOfTheirFirstChange(t *testing.T) {
 		require.True(t, w.New, "nothing was stored before, whatever happened since")
 	}
 	require.Equal(t, []voucher.OrderID{"z", "a", "m"}, ids)
-	require.Equal(t, []voucher.UseChange{{Customer: 1, Delta: 1, Limit: 2}, {Customer: 2, Delta: 1, Limit: 2}}, c.Uses)
+	require.Equal(t, []voucher.UseChange{
+		{Customer: 1, Delta: 1, Limit: 2}, {Customer: 2, Delta: 1, Limit: 2}, {Customer: 3, Delta: 0, Limit: 2},
+	}, c.Uses)
 }
 
 // The limit that a grant was decided under goes with it, so that a later, lower one binds new grants alone.

@@ -51,6 +51,9 @@ var (
 	ErrUnavailable = &fault.Error{Kind: fault.Unavailable, Code: "UNAVAILABLE", Message: "the service can't answer now; send the same request again"}
 )
 
+// ErrUndecided is the refusal of an amendment that can't be judged yet; see State.Amend.
+var ErrUndecided = ErrUnavailable.With(ReasonOverloaded)
+
 // Faults lists every refusal of the core once: what a transport must know how to answer.
 func Faults() []*fault.Error {
 	return []*fault.Error{

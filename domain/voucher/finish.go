@@ -1,6 +1,9 @@
 package voucher
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Confirm makes the order's reservation final: it never expires and is never released again. Repeated, it gives the
 // same reservation. Faults: RESERVATION_NOT_FOUND, PRECONDITION_FAILED, RESERVATION_RELEASED with the reason. A
@@ -59,13 +62,16 @@ func (s *State) Expire(ids []OrderID, actor string, now time.Time) int {
 
 // Amend changes terms of the voucher, all of the amendment or nothing. Faults: INVALID_REQUEST with the first wrong
 // field, LIMIT_BELOW_USED, the amendment's ModeRefusal. Loaded uses past their deadline are ended when the new total limit
-// would be too small for them.
+// would be too small for them; ErrUndecided says that there may be more of them, and that asking again gets further.
 func (s *State) Amend(a Amendment, actor string, now time.Time) error {
 	if a.TotalLimit != nil && *a.TotalLimit < s.voucher.s.Used {
 		s.endOverdue(actor, now)
 	}
 	before := s.voucher
 	after, err := before.amend(a, now)
+	if s.moreDue && errors.Is(err, ErrLimitBelowUsed) {
+		return ErrUndecided
+	}
 	if err != nil || after == before {
 		return err
 	}

@@ -26,6 +26,9 @@ const (
 	// Blocked: nothing here refuses, but the order's row on another voucher is past its deadline and not ended yet.
 	// End that one (Outcome.Blocker) and ask again.
 	Blocked
+	// Undecided: a limit would refuse, and more uses may be past their deadline than were loaded. Those that were are
+	// ended; ask again.
+	Undecided
 )
 
 // Outcome is the answer to one reserve request.
@@ -49,7 +52,7 @@ func (o Outcome) Err() error {
 		return ErrAlreadyUsed
 	case OutOfStock:
 		return ErrOutOfStock
-	case Blocked:
+	case Blocked, Undecided:
 		return ErrUnavailable.With(ReasonOverloaded)
 	}
 	return &fault.Error{Kind: fault.Unavailable, Code: ErrUnavailable.Code, Message: "no decision was made"}
@@ -60,7 +63,8 @@ func (o Outcome) Err() error {
 // customer's limit, the total limit.
 //
 // Uses that are past their deadline are no reason to refuse: where a limit would, those that were loaded are ended
-// first, so that an abandoned use can be had at its deadline without waiting for the expiry job.
+// first, so that an abandoned use can be had at its deadline without waiting for the expiry job. Where there may be
+// more of them, no limit refuses: the request is Undecided, and each time it is asked again fewer are left.
 func (s *State) Reserve(reqs []Request, now time.Time) []Outcome {
 	out := make([]Outcome, len(reqs))
 	for i, q := range reqs {
@@ -84,11 +88,14 @@ func (s *State) reserve(q Request, now time.Time) Outcome {
 	if elsewhere && !other.Overdue(now) {
 		return Outcome{Verdict: Conflict}
 	}
-	if reason := s.voucher.refuses(q.Amount, now); reason != "" {
+	if reason := s.voucher.s.Terms.Refuses(q.Amount, now); reason != "" {
 		return Outcome{Verdict: NotEligible, Reason: reason}
 	}
 	if s.short(q.Customer) {
 		s.endOverdue(q.Actor, now)
+		if s.moreDue && s.short(q.Customer) {
+			return Outcome{Verdict: Undecided}
+		}
 	}
 	switch {
 	case s.uses[q.Customer] >= s.voucher.s.PerUserLimit:

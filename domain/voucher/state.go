@@ -13,6 +13,7 @@ type Loaded struct {
 	Elsewhere []Reservation        // the asked orders' live rows on other vouchers
 	Uses      map[CustomerID]int64 // live uses of the asked customers and of the customers of Orders; absent is 0
 	Overdue   []OrderID            // some orders of this voucher past their deadline; may be given or left out
+	MoreDue   bool                 // there may be further ones past their deadline than Overdue holds
 }
 
 // State is one voucher inside one transaction. Decisions are made on it one after the other, each seeing what the ones
@@ -24,6 +25,7 @@ type State struct {
 	elsewhere       map[OrderID]Reservation
 	uses            map[CustomerID]int64
 	overdue         []OrderID
+	moreDue         bool
 
 	touched []OrderID // in the order of their first change
 	changed map[OrderID]bool
@@ -40,6 +42,7 @@ func NewState(l Loaded) *State {
 		elsewhere: make(map[OrderID]Reservation, len(l.Elsewhere)),
 		uses:      maps.Clone(l.Uses),
 		overdue:   l.Overdue,
+		moreDue:   l.MoreDue,
 		changed:   map[OrderID]bool{},
 		deltas:    map[CustomerID]int64{},
 		limits:    map[CustomerID]int64{},
@@ -73,11 +76,17 @@ type Stored struct {
 	New           bool // After is another reservation than Before: written only over a lower version
 }
 
+// CustomerCount is what is stored about a customer of a voucher, for whoever was granted a use of it, once or more.
+type CustomerCount struct {
+	Uses      int64 // live ones
+	LimitSeen int64 // the per-user limit that the customer's last grant was decided under
+}
+
 // UseChange moves the count of one customer.
 type UseChange struct {
 	Customer CustomerID
-	Delta    int64
-	Limit    int64 // the per-user limit that a grant was decided under; 0 when nothing was granted
+	Delta    int64 // 0 where as many uses ended as were granted
+	Limit    int64 // the per-user limit that the last grant was decided under; 0 when nothing was granted
 }
 
 // Changes is what must be written, in one transaction, for the decisions made.
@@ -101,9 +110,10 @@ func (s *State) Changes() Changes {
 		c.Reservations = append(c.Reservations, Stored{Before: before, After: after, New: before.r.Version != after.r.Version})
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.deltas)) {
-		// A customer whose use ended and who got another one in the same batch has moved nowhere.
-		if d := s.deltas[id]; d != 0 {
-			c.Uses = append(c.Uses, UseChange{Customer: id, Delta: d, Limit: s.limits[id]})
+		// Each grant writes its limit, also where a use that ended made room for it: what is stored follows from the
+		// history, however its entries were cut into batches.
+		if d, limit := s.deltas[id], s.limits[id]; d != 0 || limit != 0 {
+			c.Uses = append(c.Uses, UseChange{Customer: id, Delta: d, Limit: limit})
 		}
 	}
 	return c

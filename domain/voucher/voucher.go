@@ -57,9 +57,12 @@ func New(code Code, t Terms, now time.Time) (Voucher, error) {
 		return Voucher{}, err
 	}
 	now = Instant(now)
-	// The epoch starts at the time, so that a database restored to an earlier point gives no version out twice.
-	return Voucher{Snapshot{Code: code, Terms: t, Epoch: now.UnixMilli(), CreatedAt: now, UpdatedAt: now}}, nil
+	return Voucher{Snapshot{Code: code, Terms: t, Epoch: NextEpoch(0, now), CreatedAt: now, UpdatedAt: now}}, nil
 }
+
+// NextEpoch returns the epoch that follows last, 0 before the first, for a change at now. It follows the time, so that
+// a database restored to an earlier point gives no version out twice.
+func NextEpoch(last int64, now time.Time) int64 { return max(last+1, now.UnixMilli()) }
 
 // Restore returns the voucher that storage kept. Only storage calls it: nothing is checked.
 func Restore(s Snapshot) Voucher { return Voucher{s} }
@@ -134,7 +137,7 @@ func (v Voucher) amend(a Amendment, now time.Time) (Voucher, error) {
 	}
 	now = Instant(now)
 	if t.Mode != v.s.Terms.Mode {
-		v.s.Epoch, v.s.Sequence = max(v.s.Epoch+1, now.UnixMilli()), 0
+		v.s.Epoch, v.s.Sequence = NextEpoch(v.s.Epoch, now), 0
 	}
 	v.s.Terms, v.s.UpdatedAt = t, now
 	v.s.Change++
@@ -181,9 +184,8 @@ func (t Terms) validate(window string) error {
 	return nil
 }
 
-// refuses says why the voucher takes no order of this amount at now, or "" if it does.
-func (v Voucher) refuses(orderAmount int64, now time.Time) string {
-	t := v.s.Terms
+// Refuses says why a voucher on these terms takes no order of this amount at now, or "" if it does.
+func (t Terms) Refuses(orderAmount int64, now time.Time) string {
 	switch {
 	case t.Paused:
 		return ReasonPaused

@@ -13,7 +13,7 @@ import (
 // Ledger holds an adapter to the promises of port.Ledger, port.Reader and port.Books, each case on an empty store.
 func Ledger(t *testing.T, open Open) {
 	t.Helper()
-	for _, group := range []map[string]func(*world){ledgerCases, raceCases, readerCases, booksCases} {
+	for _, group := range []map[string]func(*world){ledgerCases, overdueCases, raceCases, readerCases, booksCases} {
 		for name, run := range group {
 			t.Run(name, func(t *testing.T) {
 				w := newWorld(t, open)
@@ -56,6 +56,7 @@ var ledgerCases = map[string]func(*world){
 	"values are copies":                             copies,
 	"several ends in one step":                      severalEnds,
 	"customers come without being asked":            customersCome,
+	"the limit seen is the last grant's":            limitSeen,
 	"an order of 64 characters and a customer 2^63": extremes,
 }
 

@@ -188,7 +188,8 @@ type book struct {
 	voucher      voucher.Voucher
 	history      []voucher.Change
 	reservations map[voucher.OrderID]voucher.Reservation
-	customers    map[voucher.CustomerID]int64
+	customers    map[voucher.CustomerID]int64 // live uses
+	limits       map[voucher.CustomerID]int64 // seen by the last grant
 	calls        []string
 	pages        int // the longest page
 }
@@ -206,16 +207,19 @@ func (b *book) Reservations(page []voucher.Reservation) {
 	b.calls = append(b.calls, "reservations")
 }
 
-func (b *book) Customers(page map[voucher.CustomerID]int64) {
+func (b *book) Customers(page map[voucher.CustomerID]voucher.CustomerCount) {
 	for id, n := range page {
-		b.customers[id] = n
+		b.customers[id], b.limits[id] = n.Uses, n.LimitSeen
 	}
 	b.calls = append(b.calls, "customers")
 }
 
 func (w *world) book(code voucher.Code) *book {
 	w.Helper()
-	b := &book{reservations: map[voucher.OrderID]voucher.Reservation{}, customers: map[voucher.CustomerID]int64{}}
+	b := &book{
+		reservations: map[voucher.OrderID]voucher.Reservation{},
+		customers:    map[voucher.CustomerID]int64{}, limits: map[voucher.CustomerID]int64{},
+	}
 	require.NoError(w, w.Books.Read(w.Context(), code, b))
 	return b
 }

@@ -81,3 +81,30 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 	}
 	require.Contains(t, stdout, "boss")
 }
+
+// A database on which a commit isn't stored is refused before anything is written into it.
+func TestADatabaseThatForgetsIsRefused(t *testing.T) {
+	t.Parallel()
+	st := prepare(t, env.EmptyDatabase(t))
+	name := ""
+	require.NoError(t, st.db.QueryRow(t.Context(), `SELECT current_database()`).Scan(&name))
+	st.exec(`ALTER DATABASE ` + name + ` SET synchronous_commit = off`)
+	_, stderr, exit := st.run("serve")
+	require.Equal(t, 1, exit)
+	require.Contains(t, stderr, "synchronous_commit is off")
+	require.Zero(t, st.number(`SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`))
+}
+
+// What the driver would refuse at the start is told with all other faults, and without a word of the URL.
+func TestAURLThatTheDriverRefusesIsAFault(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"postgres://u:secret@127.0.0.1/x?sslmode=bogus", "postgres://u:secret@127.0.0.1:99999/x"} {
+		for _, args := range [][]string{{"config", "check"}, {"serve"}} {
+			_, stderr, exit := env.Run(t, env.ProcOptions{Args: args, Env: settings{"DATABASE_URL": url, "RESERVATION_TTL": "0s"}.environ()})
+			require.Equal(t, 1, exit)
+			require.Contains(t, stderr, "database.url")
+			require.Contains(t, stderr, "reservation.ttl")
+			require.NotContains(t, stderr, "secret")
+		}
+	}
+}

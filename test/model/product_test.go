@@ -72,10 +72,10 @@ func (b *books) Reservations(page []voucher.Reservation) {
 	}
 }
 
-func (b *books) Customers(page map[voucher.CustomerID]int64) {
+func (b *books) Customers(page map[voucher.CustomerID]voucher.CustomerCount) {
 	for id, n := range page {
-		if n != 0 {
-			b.uses[int64(id)] = n
+		if n.Uses != 0 {
+			b.uses[int64(id)] = n.Uses
 		}
 	}
 }

@@ -21,11 +21,11 @@ func (s *shop) create(code string, t terms) string {
 	if field := wrong(t, "endsAt"); field != "" {
 		return "INVALID_REQUEST " + field
 	}
-	if t.mode != "standard" {
-		return "MODE_UNAVAILABLE"
-	}
 	if s.vouchers[code] != nil {
 		return "VOUCHER_EXISTS"
+	}
+	if t.mode != "standard" {
+		return "MODE_UNAVAILABLE"
 	}
 	s.vouchers[code] = &sheet{terms: t, created: cut(s.now), updated: cut(s.now), orders: map[string]*redemption{}}
 	return ""
