@@ -17,7 +17,7 @@ packages = $(foreach dir,$(1),$(if $(wildcard $(dir)),./$(dir)/...))
 # No servers, no processes: for the red-green loop.
 UNIT     := $(call packages,domain application adapters/memory adapters/rest adapters/cli bootstrap/config)
 # The same promises on the real things, and the walls of the house.
-CONTRACT := $(call packages,adapters/postgres adapters/observe migrations test/arch test/env test/contract test/model)
+CONTRACT := $(call packages,adapters/postgres adapters/redis adapters/observe migrations test/arch test/env test/contract test/model)
 # Whole processes over HTTP.
 E2E      := $(call packages,bootstrap test/e2e)
 # Whole processes while servers break.
@@ -62,16 +62,16 @@ unit: ## instant tests: domain, use cases, HTTP, commands, settings; no server
 	$(GOTEST) $(UNIT_RACE) -timeout 3m $(UNIT)
 
 .PHONY: contract
-contract: postgres ## adapters against a real PostgreSQL, architecture, random histories
+contract: check-servers ## adapters against a real PostgreSQL and Redis, architecture, random histories
 	$(SERVERS) -- $(GOTEST) $(RACE) -timeout 6m $(CONTRACT)
 
 # One package at a time from here on: processes under load disturb each other.
 .PHONY: e2e
-e2e: postgres ## real processes, one database, over HTTP
+e2e: check-servers ## real processes, one database, over HTTP
 	VOUCHERD_TEST_RACE=1 $(SERVERS) -- $(GOTEST) $(RACE) -p 1 -timeout 6m $(E2E)
 
 .PHONY: faults
-faults: postgres ## real processes while servers freeze, crash and fill up
+faults: check-servers ## real processes while servers freeze, crash and fill up
 	VOUCHERD_TEST_RACE=1 $(SERVERS) -- $(GOTEST) $(RACE) -p 1 -timeout 8m $(FAULTS)
 
 .PHONY: fuzz
@@ -82,7 +82,7 @@ fuzz: ## let random input loose on what reads requests and settings, for a few s
 	done
 
 .PHONY: test
-test: lint vet postgres ## everything: lint, vet, then all tests with -race, quick ones first
+test: lint vet check-servers ## everything: lint, vet, then all tests with -race, quick ones first
 	$(SERVERS) -- $(MAKE) --no-print-directory -j1 unit contract e2e faults fuzz UNIT_RACE=$(RACE)
 
 .PHONY: check
@@ -96,12 +96,16 @@ clean: ## remove what was built
 $(SERVERS):
 	@go build -buildvcs=false -o $@ ./test/env/cmd/servers
 
-# Tests need PostgreSQL's server programs, or VOUCHERD_TEST_DATABASE_URL. On a
-# Debian-like system root gets them installed; anybody else is told what to do.
-.PHONY: postgres
-postgres: $(SERVERS)
-	@$(SERVERS) -check 2>/dev/null || \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then $(INSTALL_POSTGRES); fi; \
+# Tests need the server programs of PostgreSQL and Redis, or
+# VOUCHERD_TEST_DATABASE_URL and VOUCHERD_TEST_REDIS_ADDRS (tests that break a
+# server need the programs all the same). On a Debian-like system root gets them
+# installed; anybody else is told what to do.
+.PHONY: check-servers
+check-servers: $(SERVERS)
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		$(SERVERS) -check postgres 2>/dev/null || ( $(INSTALL_POSTGRES) ); \
+		$(SERVERS) -check redis 2>/dev/null || ( $(INSTALL_REDIS) ); \
+	fi; \
 	$(SERVERS) -check
 
 # The package would start a server of its own on port 5432: told not to for the
@@ -114,4 +118,14 @@ export DEBIAN_FRONTEND=noninteractive; exec </dev/null; \
 	cp -p $$conf $$conf.voucherd && echo 'create_main_cluster = false' >>$$conf && \
 	apt-get install -qq -y --no-install-recommends postgresql; \
 	mv -f $$conf.voucherd $$conf
+endef
+
+# The package may start a server of its own on port 6379; a policy says no.
+define INSTALL_REDIS
+export DEBIAN_FRONTEND=noninteractive; exec </dev/null; \
+	apt-get update -qq; \
+	policy=/usr/sbin/policy-rc.d; \
+	[ -e $$policy ] || { printf '#!/bin/sh\nexit 101\n' >$$policy && chmod +x $$policy && ours=1; }; \
+	apt-get install -qq -y --no-install-recommends redis-server; \
+	[ -z "$$ours" ] || rm -f $$policy
 endef

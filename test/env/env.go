@@ -1,5 +1,5 @@
-// Package env gives tests the real things: databases on a real PostgreSQL,
-// servers of their own to break, and real voucherd processes. All of it is
+// Package env gives tests the real things: databases on a real PostgreSQL, a
+// real Redis, servers of their own to break, and real voucherd processes. All of it is
 // local, private to the test process and gone when the test is.
 //
 // A package that uses it says so once:
@@ -8,7 +8,8 @@
 //
 // The server is a private one, started when a test first asks for a database,
 // or the one that VOUCHERD_TEST_DATABASE_URL names; its user must be able to
-// create databases. A missing server fails tests, it never skips them.
+// create databases. It is the same with Redis and VOUCHERD_TEST_REDIS_ADDRS. A
+// missing server fails tests, it never skips them.
 package env
 
 import (
@@ -44,7 +45,7 @@ func complain(code int, format string, args ...any) int {
 }
 
 func takeDown() error {
-	err := errors.Join(shared.close(), removeBinary())
+	err := errors.Join(shared.close(), sharedRedis.close(), removeBinary())
 	process.Shutdown()
 	return err
 }

@@ -4,9 +4,10 @@
 //
 // It starts one private PostgreSQL for all test processes, names it to the
 // command in VOUCHERD_TEST_DATABASE_URL (an address that is set already is
-// left alone), stops it when the command has ended, and exits as that did.
+// left alone), stops it when the command has ended, and exits as that did. A
+// Redis starts in no time, so each test process has its own.
 //
-//	servers -check
+//	servers -check [postgres|redis]
 //
 // only says whether that would work: exit 0, or 1 and what to install.
 package main
@@ -14,18 +15,22 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
 	"voucherd/test/env/pgserver"
 	"voucherd/test/env/process"
+	"voucherd/test/env/redisserver"
 )
 
 const (
-	urlVariable = "VOUCHERD_TEST_DATABASE_URL"
+	urlVariable   = "VOUCHERD_TEST_DATABASE_URL"
+	redisVariable = "VOUCHERD_TEST_REDIS_ADDRS"
 
 	exitFailed = 1
 	exitUsage  = 2
@@ -43,14 +48,14 @@ const (
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	if len(args) == 1 && args[0] == "-check" {
-		return check()
+	if len(args) > 0 && args[0] == "-check" {
+		return check(args[1:])
 	}
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		fmt.Fprintln(os.Stderr, "usage: servers -- COMMAND [ARG]...\n       servers -check")
+		fmt.Fprintln(os.Stderr, "usage: servers -- COMMAND [ARG]...\n       servers -check [postgres|redis]")
 		return exitUsage
 	}
 	// From here on a signal ends the command first, then the server.
@@ -71,15 +76,37 @@ func run(args []string) int {
 	return runCommand(args, environment, signals)
 }
 
-func check() int {
-	if os.Getenv(urlVariable) != "" {
-		return 0
+// found says of each server whether tests would find one.
+var found = map[string]func() error{
+	"postgres": func() error { return look(urlVariable, pgserver.Find) },
+	"redis":    func() error { return look(redisVariable, redisserver.Find) },
+}
+
+func look(variable string, find func() (string, error)) error {
+	if os.Getenv(variable) != "" {
+		return nil
 	}
-	if _, err := pgserver.Find(); err != nil {
-		fmt.Fprintln(os.Stderr, "servers:", err)
-		return exitFailed
+	_, err := find()
+	return err
+}
+
+// check looks for the named servers, or for all of them.
+func check(names []string) int {
+	if len(names) == 0 {
+		names = slices.Sorted(maps.Keys(found))
 	}
-	return 0
+	code := 0
+	for _, name := range names {
+		find, ok := found[name]
+		if !ok {
+			return exitUsage
+		}
+		if err := find(); err != nil {
+			fmt.Fprintln(os.Stderr, "servers:", err)
+			code = exitFailed
+		}
+	}
+	return code
 }
 
 func stop(server *pgserver.Server) {
