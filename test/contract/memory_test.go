@@ -2,8 +2,10 @@ package contract_test
 
 import (
 	"testing"
+	"time"
 
 	"voucherd/adapters/memory"
+	"voucherd/domain/voucher"
 	"voucherd/test/contract"
 )
 
@@ -11,5 +13,19 @@ func TestMemory(t *testing.T) {
 	contract.Ledger(t, func(_ testing.TB, clock *contract.Clock) contract.Stores {
 		s := memory.New(clock)
 		return contract.Stores{Ledger: s, Reader: s, Books: s, Clock: clock}
+	})
+}
+
+func TestGateMemory(t *testing.T) {
+	contract.Gate(t, func(testing.TB) contract.Gates {
+		clock := contract.NewClock()
+		g := memory.NewGate(clock)
+		return contract.Gates{
+			Gate: g, GateWatch: g, GateKeeper: g, GateLoader: g,
+			Pass:    func(_ voucher.Code, d time.Duration) { clock.Advance(d) },
+			Lose:    func(voucher.Code) { g.Lose() },
+			Replace: func(voucher.Code) { g.Replace() },
+			// No Damage: it keeps a gate in one piece.
+		}
 	})
 }
