@@ -7,7 +7,7 @@
 //
 //	domain       fault: the one type of refusal; voucher: vouchers, reservations, limits, decisions; audit: the proof
 //	application  the use cases and the ports that they need
-//	adapters     one technology each, behind a port: rest, cli, postgres, memory, observe
+//	adapters     one technology each, behind a port: rest, cli, postgres, redis, memory, observe
 //	bootstrap    settings, and the whole map from port to adapter in one file
 //	migrations   the schema, as numbered SQL
 //
