@@ -20,25 +20,8 @@ import (
 	"voucherd/application/catalog"
 	"voucherd/application/reservation"
 	"voucherd/domain/voucher"
+	"voucherd/test/clock"
 )
-
-// clock is a clock that a test moves.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) Advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
 
 const (
 	ttl        = 15 * time.Minute
@@ -49,7 +32,7 @@ const (
 // api is the whole interface on the in-memory store.
 type api struct {
 	t       testing.TB
-	clock   *clock
+	clock   *clock.Clock
 	handler http.Handler
 	server  *rest.Server
 	store   *memory.Store
@@ -68,7 +51,7 @@ type observation struct {
 // newAPI returns the interface; each change may alter what it stands on.
 func newAPI(t testing.TB, changes ...func(*rest.Deps)) *api {
 	t.Helper()
-	a := &api{t: t, clock: &clock{now: time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)}}
+	a := &api{t: t, clock: clock.At(time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC))}
 	a.store = memory.New(a.clock)
 	directory := catalog.NewDirectory(a.store, a.clock)
 	service := reservation.New(a.store, a.store, directory,

@@ -104,7 +104,7 @@ func TestList(t *testing.T) {
 func TestAmend(t *testing.T) {
 	p := newProcess()
 	p.create(t, "A")
-	p.clock.pass(time.Minute)
+	p.clock.Advance(time.Minute)
 	v, err := p.Amend(t.Context(), "A", voucher.Amendment{Paused: new(true), TotalLimit: new(int64(7))}, "admin")
 	require.NoError(t, err)
 	want := terms()
@@ -176,7 +176,7 @@ func TestAmendLooksForOverdueUses(t *testing.T) {
 	lower := voucher.Amendment{TotalLimit: new(int64(1))}
 	_, err := p.Amend(t.Context(), "A", lower, "admin")
 	require.ErrorIs(t, err, voucher.ErrLimitBelowUsed)
-	p.clock.pass(time.Minute)
+	p.clock.Advance(time.Minute)
 	v, err := p.Amend(t.Context(), "A", lower, "admin")
 	require.NoError(t, err)
 	require.Equal(t, int64(1), v.Used())

@@ -24,7 +24,7 @@ func TestAKnownVoucherIsReadOnce(t *testing.T) {
 		v, err := p.directory.Lookup(t.Context(), "A")
 		require.NoError(t, err)
 		require.Equal(t, voucher.Code("A"), v.Code())
-		p.clock.pass(time.Hour)
+		p.clock.Advance(time.Hour)
 	}
 	require.Len(t, s.reads, 1)
 	p.directory.Forget("A")
@@ -44,13 +44,13 @@ func TestAnUnknownCodeIsRememberedForASecond(t *testing.T) {
 	}
 	unknown(1)
 	unknown(1)
-	p.clock.pass(time.Second - 1)
+	p.clock.Advance(time.Second - 1)
 	unknown(1)
-	p.clock.pass(1)
+	p.clock.Advance(1)
 	unknown(2)
 	start(p.shop, p.clock).create(t, "A")
 	unknown(2)
-	p.clock.pass(time.Second)
+	p.clock.Advance(time.Second)
 	_, err := p.directory.Lookup(t.Context(), "A")
 	require.NoError(t, err)
 }

@@ -12,27 +12,10 @@ import (
 	"voucherd/application/catalog"
 	"voucherd/application/port"
 	"voucherd/domain/voucher"
+	"voucherd/test/clock"
 )
 
 var t0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-// clock stands until it is moved.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
 
 // shop is a store that counts what is read, holds reads up, and breaks on command.
 type shop struct {
@@ -97,7 +80,7 @@ func (s *shop) Create(ctx context.Context, v voucher.Voucher, actor string) erro
 type process struct {
 	*catalog.Catalog
 	directory *catalog.Directory
-	clock     *clock
+	clock     *clock.Clock
 	shop      *shop
 }
 
@@ -107,8 +90,8 @@ var settings = catalog.Settings{
 	Served:      []voucher.Mode{voucher.Standard},
 }
 
-func newShop() (*shop, *clock) {
-	c := &clock{now: t0}
+func newShop() (*shop, *clock.Clock) {
+	c := clock.At(t0)
 	return &shop{Store: memory.New(c)}, c
 }
 
@@ -117,7 +100,7 @@ func newProcess() process {
 	return start(s, c)
 }
 
-func start(s *shop, c *clock) process {
+func start(s *shop, c *clock.Clock) process {
 	d := catalog.NewDirectory(s, c)
 	return process{Catalog: catalog.New(s, s, d, c, settings), directory: d, clock: c, shop: s}
 }

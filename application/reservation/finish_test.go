@@ -15,7 +15,7 @@ func TestConfirmAndRelease(t *testing.T) {
 	w := newWorld(t)
 	first := w.reserved(t, "A", "a", 1)
 	w.reserved(t, "A", "b", 2)
-	w.clock.set(in(1))
+	w.clock.Set(in(1))
 	for range 2 {
 		r, err := w.Confirm(t.Context(), "A", "a", voucher.Condition{}, "shop")
 		require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestConfirmAndRelease(t *testing.T) {
 func TestConfirmPastTheDeadline(t *testing.T) {
 	w := newWorld(t)
 	w.reserved(t, "A", "a", 1)
-	w.clock.set(in(15))
+	w.clock.Set(in(15))
 	_, err := w.Confirm(t.Context(), "A", "a", voucher.Condition{}, "shop")
 	require.ErrorIs(t, err, voucher.ErrReservationReleased.With(voucher.Expired))
 	require.Equal(t, voucher.Expired, w.row(t, "A", "a").ReleaseReason)
@@ -133,12 +133,12 @@ func TestABatchOfEndsThatFailedOtherwiseIsNotTriedAgain(t *testing.T) {
 func TestFindAndListAsOfNow(t *testing.T) {
 	w := newWorld(t)
 	w.reserved(t, "B", "a", 1)
-	w.clock.set(in(1))
+	w.clock.Set(in(1))
 	w.reserved(t, "B", "b", 1)
 	w.reserved(t, "B", "c", 1)
 	_, err := w.Confirm(t.Context(), "B", "b", voucher.Condition{}, "shop")
 	require.NoError(t, err)
-	w.clock.set(in(15))
+	w.clock.Set(in(15))
 
 	r, err := w.Find(t.Context(), "B", "a")
 	require.NoError(t, err)

@@ -83,10 +83,10 @@ func TestConcurrentReserves(t *testing.T) {
 func TestReserveEndsTheOverdueOrderElsewhere(t *testing.T) {
 	w := newWorld(t)
 	w.reserved(t, "B", "a", 1)
-	w.clock.set(in(15).Add(-time.Millisecond))
+	w.clock.Set(in(15).Add(-time.Millisecond))
 	_, err := w.Reserve(t.Context(), wish("A", "a", 1))
 	require.ErrorIs(t, err, voucher.ErrOrderConflict)
-	w.clock.set(in(15))
+	w.clock.Set(in(15))
 	w.reserved(t, "A", "a", 1)
 	there := w.row(t, "B", "a")
 	require.Equal(t, voucher.Released, there.Status)
@@ -98,7 +98,7 @@ func TestReserveEndsTheOverdueOrderElsewhere(t *testing.T) {
 func TestReserveTellsWhyTheOrderElsewhereCantBeEnded(t *testing.T) {
 	w := newWorld(t)
 	w.reserved(t, "B", "a", 1)
-	w.clock.set(in(15))
+	w.clock.Set(in(15))
 	w.shop.breaks = func(s port.Step) error {
 		if s.Code == "B" {
 			return port.ErrUnknown

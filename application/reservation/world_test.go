@@ -15,6 +15,7 @@ import (
 	"voucherd/application/reservation"
 	"voucherd/application/upkeep"
 	"voucherd/domain/voucher"
+	"voucherd/test/clock"
 )
 
 var t0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -22,24 +23,6 @@ var t0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 const ttl = 15 * time.Minute
 
 func in(minutes int) time.Time { return t0.Add(time.Duration(minutes) * time.Minute) }
-
-// clock stands until it is moved.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) set(now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = now
-}
 
 // shop is a store that notes its steps, holds them up, and breaks on command.
 type shop struct {
@@ -97,14 +80,14 @@ func (s *shop) sizes() []int {
 type world struct {
 	*reservation.Service
 	shop      *shop
-	clock     *clock
+	clock     *clock.Clock
 	directory *catalog.Directory
 }
 
 // newWorld has a voucher A of 2 uses, one for each customer, and B and FLASH of 100, FLASH in a mode that nobody serves.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{clock: &clock{now: t0}}
+	w := &world{clock: clock.At(t0)}
 	w.shop = &shop{Store: memory.New(w.clock)}
 	w.directory = catalog.NewDirectory(w.shop, w.clock)
 	deciders := map[voucher.Mode]reservation.Decider{voucher.Standard: reservation.Standard{Ledger: w.shop}}

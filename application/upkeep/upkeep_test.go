@@ -22,15 +22,15 @@ func TestRunEndsWhatIsDue(t *testing.T) {
 	w.reserve(t, "A", 3, 20*time.Minute)
 	w.reserve(t, "B", 4, 10*time.Minute)
 
-	w.clock.set(in(5).Add(-1))
+	w.clock.Set(in(5).Add(-1))
 	done, err := w.Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, upkeep.Expiry{}, done)
-	w.clock.set(in(5))
+	w.clock.Set(in(5))
 	done, err = w.Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, upkeep.Expiry{Expired: 2}, done)
-	w.clock.set(in(12))
+	w.clock.Set(in(12))
 	done, err = w.Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, upkeep.Expiry{Expired: 4, Lag: 2 * time.Minute}, done)
@@ -50,7 +50,7 @@ func TestRunWorksInBoundedBatchesUntilNoneIsDue(t *testing.T) {
 	w := newWorld(t, "A", "B")
 	w.reserve(t, "A", 1200, 5*time.Minute)
 	w.reserve(t, "B", 7, 5*time.Minute)
-	w.clock.set(in(6))
+	w.clock.Set(in(6))
 	done, err := w.Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, upkeep.Expiry{Expired: 1207, Lag: time.Minute}, done)
@@ -64,7 +64,7 @@ func TestAVoucherThatIsRefusedIsPassedOver(t *testing.T) {
 	for _, code := range []voucher.Code{"A", "B", "C"} {
 		w.reserve(t, code, 400, 5*time.Minute) // so that B's are on several pages
 	}
-	w.clock.set(in(6))
+	w.clock.Set(in(6))
 	w.shop.breaks = func(code voucher.Code) error {
 		if code == "B" {
 			return fmt.Errorf("%w: drift", port.ErrRefused)
@@ -87,7 +87,7 @@ func TestAStoreThatIsAwayEndsTheRun(t *testing.T) {
 		for _, code := range codes {
 			w.reserve(t, code, 150, 5*time.Minute)
 		}
-		w.clock.set(in(6))
+		w.clock.Set(in(6))
 		w.shop.breaks = func(voucher.Code) error { return broken }
 		done, err := w.Run(t.Context())
 		require.ErrorIs(t, err, broken)
@@ -112,7 +112,7 @@ func TestVouchersThatAreHeldArePassedOver(t *testing.T) {
 	for _, code := range []voucher.Code{"A", "B", "C", "D", "E", "F", "G", "H"} {
 		w.reserve(t, code, 100, 5*time.Minute)
 	}
-	w.clock.set(in(6))
+	w.clock.Set(in(6))
 	w.shop.breaks = func(code voucher.Code) error {
 		if code <= "D" {
 			return port.ErrUnavailable
@@ -132,7 +132,7 @@ func TestEachStepIsBoundedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "A")
 		w.reserve(t, "A", 1, 5*time.Minute)
-		w.clock.set(in(6))
+		w.clock.Set(in(6))
 		w.shop.hangs = true
 		began := time.Now()
 		_, err := w.Run(t.Context())
@@ -145,7 +145,7 @@ func TestEachStepIsBoundedInTime(t *testing.T) {
 func TestRunStopsWithItsContext(t *testing.T) {
 	w := newWorld(t, "A")
 	w.reserve(t, "A", 1200, 5*time.Minute)
-	w.clock.set(in(6))
+	w.clock.Set(in(6))
 	ctx, cancel := context.WithCancel(t.Context())
 	w.shop.breaks = func(voucher.Code) error { cancel(); return nil }
 	done, err := w.Run(ctx)
@@ -163,9 +163,9 @@ func TestRunStopsWithItsContext(t *testing.T) {
 func TestRunEndsOnlyWhatIsStillDue(t *testing.T) {
 	w := newWorld(t, "A")
 	ids := w.reserve(t, "A", 4, 5*time.Minute)
-	w.clock.set(in(6))
+	w.clock.Set(in(6))
 	once := sync.OnceFunc(func() {
-		w.clock.set(in(4)) // what follows came in time, and was only slow
+		w.clock.Set(in(4)) // what follows came in time, and was only slow
 		require.NoError(t, w.shop.Store.Update(t.Context(), port.Step{Code: "A", Orders: ids, Decide: func(s *voucher.State, now time.Time) {
 			_, err := s.Confirm(ids[0], voucher.Condition{}, "shop", now)
 			require.NoError(t, err)
@@ -173,7 +173,7 @@ func TestRunEndsOnlyWhatIsStillDue(t *testing.T) {
 			require.NoError(t, s.Release(ids[2], voucher.Condition{}, "shop", now))
 			s.Reserve([]voucher.Request{{Order: ids[2], Customer: 1, Amount: 10, TTL: time.Hour}}, now)
 		}}))
-		w.clock.set(in(6))
+		w.clock.Set(in(6))
 	})
 	w.shop.breaks = func(voucher.Code) error { once(); return nil }
 	done, err := w.Run(t.Context())
@@ -189,7 +189,7 @@ func TestSeveralExpirersAtOnceEndEachOnce(t *testing.T) {
 	for _, code := range []voucher.Code{"A", "B", "C"} {
 		w.reserve(t, code, 700, 5*time.Minute)
 	}
-	w.clock.set(in(6))
+	w.clock.Set(in(6))
 	counts := make([]int, 6)
 	var wg sync.WaitGroup
 	for i := range counts {

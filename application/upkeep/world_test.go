@@ -13,29 +13,12 @@ import (
 	"voucherd/application/port"
 	"voucherd/application/upkeep"
 	"voucherd/domain/voucher"
+	"voucherd/test/clock"
 )
 
 var t0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func in(minutes int) time.Time { return t0.Add(time.Duration(minutes) * time.Minute) }
-
-// clock stands where it is set.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) set(now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = now
-}
 
 // shop is a store that notes how much is done at once, and breaks on command.
 type shop struct {
@@ -78,12 +61,12 @@ func (s *shop) Due(ctx context.Context, now time.Time, after port.Due, limit int
 type world struct {
 	*upkeep.Expirer
 	shop  *shop
-	clock *clock
+	clock *clock.Clock
 }
 
 func newWorld(t *testing.T, codes ...voucher.Code) world {
 	t.Helper()
-	c := &clock{now: t0}
+	c := clock.At(t0)
 	s := &shop{Store: memory.New(c)}
 	for _, code := range codes {
 		v, err := voucher.New(code, voucher.Terms{

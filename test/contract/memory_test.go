@@ -6,11 +6,12 @@ import (
 
 	"voucherd/adapters/memory"
 	"voucherd/domain/voucher"
+	"voucherd/test/clock"
 	"voucherd/test/contract"
 )
 
 func TestMemory(t *testing.T) {
-	contract.Ledger(t, func(_ testing.TB, clock *contract.Clock) contract.Stores {
+	contract.Ledger(t, func(_ testing.TB, clock *clock.Clock) contract.Stores {
 		s := memory.New(clock)
 		return contract.Stores{Ledger: s, Reader: s, Books: s, Clock: clock}
 	})
@@ -18,7 +19,7 @@ func TestMemory(t *testing.T) {
 
 func TestGateMemory(t *testing.T) {
 	contract.Gate(t, func(testing.TB) contract.Gates {
-		clock := contract.NewClock()
+		clock := clock.At(contract.Start)
 		g := memory.NewGate(clock)
 		return contract.Gates{
 			Gate: g, GateWatch: g, GateKeeper: g, GateLoader: g,

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"voucherd/adapters/postgres"
+	"voucherd/test/clock"
 	"voucherd/test/contract"
 	"voucherd/test/env"
 )
@@ -17,7 +18,7 @@ func migrate(ctx context.Context, url string) error {
 }
 
 func TestPostgres(t *testing.T) {
-	contract.Ledger(t, func(t testing.TB, clock *contract.Clock) contract.Stores {
+	contract.Ledger(t, func(t testing.TB, clock *clock.Clock) contract.Stores {
 		t.Helper()
 		db, err := postgres.Open(postgres.Config{URL: env.Database(t, migrate), MaxConnections: 8}, clock)
 		require.NoError(t, err)

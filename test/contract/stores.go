@@ -2,7 +2,6 @@ package contract
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"voucherd/application/port"
 	"voucherd/domain/audit"
 	"voucherd/domain/voucher"
+	"voucherd/test/clock"
 )
 
 // Stores are the ports of one empty store, and the clock that it reads.
@@ -18,37 +18,14 @@ type Stores struct {
 	Ledger port.Ledger
 	Reader port.Reader
 	Books  port.Books
-	Clock  *Clock
+	Clock  *clock.Clock
 }
 
 // Open makes an empty store that reads the time from clock; it is gone when the test ends.
-type Open func(t testing.TB, clock *Clock) Stores
+type Open func(t testing.TB, clock *clock.Clock) Stores
 
 // Start is what a new Clock shows.
 var Start = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-
-// Clock is a clock that stands still until it is moved. Safe for concurrent use.
-type Clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-// NewClock returns a clock that shows Start.
-func NewClock() *Clock { return &Clock{now: Start} }
-
-// Now implements port.Clock.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-// Advance moves the clock on by d.
-func (c *Clock) Advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
 
 const (
 	ttl      = 15 * time.Minute
@@ -66,7 +43,7 @@ type world struct {
 
 func newWorld(t *testing.T, open Open) *world {
 	t.Helper()
-	w := &world{T: t, Stores: open(t, NewClock())}
+	w := &world{T: t, Stores: open(t, clock.At(Start))}
 	return w
 }
 

@@ -12,6 +12,7 @@ import (
 	"voucherd/adapters/memory"
 	"voucherd/adapters/postgres"
 	"voucherd/application/upkeep"
+	"voucherd/test/clock"
 	"voucherd/test/contract"
 	"voucherd/test/env"
 )
@@ -20,14 +21,14 @@ func TestMain(m *testing.M) { env.Main(m) }
 
 func TestMemory(t *testing.T) {
 	run(t, 10, func() contract.Stores {
-		clock := contract.NewClock()
+		clock := clock.At(contract.Start)
 		store := memory.New(clock)
 		return contract.Stores{Ledger: store, Reader: store, Books: store, Clock: clock}
 	})
 }
 
 func TestPostgres(t *testing.T) {
-	clock := contract.NewClock()
+	clock := clock.At(contract.Start)
 	url := env.Database(t, func(ctx context.Context, url string) error {
 		_, err := postgres.MigrateUp(ctx, url)
 		return err
