@@ -86,6 +86,8 @@ func TestCommandsOnADatabaseRefuseMemory(t *testing.T) {
 	}
 }
 
+// In the tests of loops below time is synctest's: a sleep takes no time and is exact.
+
 func TestALoopRunsAtOnceAndThenAfterEachInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int64

@@ -112,7 +112,6 @@ func atCommit(tag pgconn.CommandTag, warned bool, err error) error {
 		return nil
 	case err == nil: // "ROLLBACK" is a successful answer as well
 		return fmt.Errorf("%w: COMMIT was answered %q", port.ErrUnavailable, tag.String())
-	// pgconn.SafeToRetry is no word of the server: it also says so of a connection that broke under a sent COMMIT.
 	case errors.As(err, &pg) && pg.Code != completionUnknown &&
 		(strings.HasPrefix(pg.Code, classRollback) || strings.HasPrefix(pg.Code, classIntegrity)):
 		return fromServer(pg)

@@ -120,7 +120,7 @@ func TestSlotMovesUnderLoad(t *testing.T) {
 		})
 	}
 	for epoch := int64(2); epoch < 6; epoch++ {
-		move(t, from, to, func(string) { time.Sleep(10 * time.Millisecond) })
+		move(t, from, to, func(string) { time.Sleep(10 * time.Millisecond) }) // a slot in two places for a while
 		load(t, g, epoch, 1000)
 		from, to = to, from
 	}

@@ -68,7 +68,7 @@ func tryLoad(ctx context.Context, g *redis.Gate, epoch, total int64) error {
 		if err != nil || wait == 0 {
 			return err
 		}
-		time.Sleep(wait)
+		time.Sleep(wait) // as long as the gate asked for, on the server's clock
 	}
 }
 

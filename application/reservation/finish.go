@@ -76,7 +76,6 @@ func (s *Service) decideFinishes(ctx context.Context, code voucher.Code, fs []fi
 			r := &results[i]
 			switch {
 			case f.expire:
-				*r = batch.Result[voucher.Reservation]{}
 				st.Expire([]voucher.OrderID{f.order}, f.actor, now)
 			case !served:
 				*r = batch.Result[voucher.Reservation]{Err: unserved()}

@@ -325,7 +325,7 @@ func gateRacingLoaders(w *gateWorld) {
 				if err != nil || wait == 0 {
 					return err
 				}
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // lets the other loaders in between
 				w.Pass(w.code, wait)
 			}
 		}()
@@ -379,7 +379,7 @@ func gateLoadsUnderLoad(w *gateWorld) {
 	for range rounds {
 		w.load(w.standing)
 		for w.summary().Remaining > 0 {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // a pause between two looks; the sale ends the loop
 		}
 	}
 	close(stop)

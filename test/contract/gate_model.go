@@ -184,7 +184,7 @@ func (h *history) reserveSome(rt *rapid.T) {
 
 func (h *history) someRefs(rt *rapid.T) []port.GateRef {
 	if len(h.refs) == 0 {
-		rt.Skip()
+		rt.Skip() // the command needs an order; rapid draws another one
 	}
 	return rapid.SliceOfN(rapid.SampledFrom(h.refs), 1, 4).Draw(rt, "refs")
 }

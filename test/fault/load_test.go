@@ -116,7 +116,7 @@ func (l *load) buy(buyer int) {
 			l.end(kept[0], buyer%2 == 1, releasing)
 			kept = kept[1:]
 		}
-		time.Sleep(usual)
+		time.Sleep(usual) // the rate of one buyer
 	}
 }
 
@@ -190,7 +190,7 @@ func (l *load) insist(o *order, hasty bool, c call) {
 			return
 		}
 		if c.patience == 0 {
-			time.Sleep(beforeAgain)
+			time.Sleep(beforeAgain) // what a client leaves between two tries
 		}
 	}
 }
